@@ -4,8 +4,11 @@ A Transformer layer is two blocks, attention and perceptron; together they make 
 energy on measures. Flows move measures on it, and critical points are where they stop.
 """
 
+from typing import Any
+
 from . import sphere
 from .attention import Attention
+from .flows import Trajectory, gradient_flow, iterate_layer, layer, step
 from .landscape import Landscape
 from .measures import Measure, wasserstein
 from .perceptrons import Activation, Perceptron
@@ -17,5 +20,19 @@ __all__ = [
     "Perceptron",
     "Attention",
     "Landscape",
+    "layer",
+    "iterate_layer",
+    "step",
+    "gradient_flow",
+    "Trajectory",
+    "figures",
     "sphere",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "figures":  # the only module with matplotlib: imported when first used
+        import importlib
+
+        return importlib.import_module(".figures", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

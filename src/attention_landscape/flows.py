@@ -1,0 +1,442 @@
+"""Flows: the discrete layer, its limit ODE with fixed or adaptive steps, and how they stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import sphere, summation
+from ._checks import Array, array, choice, integer, number, unit_rows
+from .attention import Attention
+from .landscape import NORMALIZATIONS, Landscape
+from .measures import Measure
+from .perceptrons import Perceptron
+
+#: Sign of the field: attractive attention ascends, repulsive attention descends (S3).
+DIRECTIONS = {"descent": -1.0, "ascent": 1.0}
+
+#: Accepted steps after which a flow without ``t_max`` gives up.
+MAX_STEPS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What `gradient_flow` returns.
+
+    Attributes
+    ----------
+    t : (s,) array
+        Times kept: ``t_eval``, or start and end.
+    points : (s, n, d) array
+        Atoms at these times; unit rows.
+    energies : (s,) array
+        Energy at these times.
+    final : Measure
+        The last state.
+    residual : float
+        Largest norm of the field over the atoms of ``final``.
+    status : int
+        1 stationary, 0 reached ``t_max``, -1 gave up, -2 interrupted.
+    message : str
+        The same in words; says so when the energy was not monotone.
+    """
+
+    t: Array
+    points: Array
+    energies: Array
+    final: Measure
+    residual: float
+    status: int
+    message: str
+
+
+def gradient_flow(
+    landscape: Landscape,
+    mu: Measure,
+    *,
+    direction: str = "descent",
+    normalization: str = "unnormalized",
+    t_max: float | None = None,
+    t_eval: ArrayLike | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    stationary_tol: float | None = None,
+    callback: Callable[[float, float], Any] | None = None,
+) -> Trajectory:
+    """Follow the Wasserstein gradient flow ``d mu/dt +- div(mu grad dE) = 0`` (S2, S4).
+
+    The adaptive integrator is the one of Dormand and Prince of order 8 (scipy's DOP853), with
+    the field extended by ``F(x) = F(x/|x|)`` and each accepted step projected to the sphere.
+
+    Parameters
+    ----------
+    landscape : Landscape
+        The energy.
+    mu : Measure
+        Initial atoms and masses; the masses do not change.
+    direction : {"descent", "ascent"}
+        Descent is repulsive attention (``V = -I``), ascent attractive (``V = I``).
+    normalization : {"unnormalized", "softmax"}
+        Gradient flow, or the layer's softmax field (S7), whose energy need not be monotone.
+    t_max : float, optional
+        Final time. None: run until ``stationary_tol`` (or to the end of ``t_eval``).
+    t_eval : (s,) array, optional
+        Increasing times in ``[0, t_max]`` to keep. Without it only start and end are kept. If
+        the flow stops before, the times reached are kept, then the last state.
+    rtol, atol : float
+        Tolerances of a step.
+    stationary_tol : float, optional
+        Stop when the largest field norm is at most this. Default ``1e-8 scale`` when neither
+        ``t_max`` nor ``t_eval`` is given, else no such stop.
+    callback : callable, optional
+        Called with time and residual after each step: show progress here.
+
+    Returns
+    -------
+    Trajectory
+        A flow that is interrupted (Ctrl-C) or gives up returns what it has; see ``status``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is of the wrong kind, out of range or of another dimension.
+
+    Examples
+    --------
+    >>> landscape = Landscape(Attention(beta=1.0))
+    >>> path = gradient_flow(landscape, Measure.from_angles([0.0, 1.0]), direction="descent")
+    >>> path.message
+    'stationary: residual at most 2.72e-08'
+    >>> x = path.final.points
+    >>> sphere.distance(x[:1], x[1:]).round(4)  # the two atoms repel
+    array([3.1416])
+    """
+    from scipy.integrate import DOP853
+
+    sign, times, t_max, stationary_tol = _flow_arguments(
+        landscape, mu, direction, normalization, t_max, t_eval, stationary_tol
+    )
+    rtol, atol = number("rtol", rtol, positive=True), number("atol", atol, positive=True)
+    masses, shape = mu.masses, mu.points.shape
+
+    def speed(_: float, y: Array) -> Array:
+        return sign * _energy_and_field(landscape, _unit(y, shape), masses, normalization)[1].ravel()
+
+    x = mu.points
+    energy, field = _energy_and_field(landscape, x, masses, normalization)
+    residual = _largest(field)
+    kept = _Kept(times, x, energy)
+    t, worst_rise, status = 0.0, 0.0, None
+    solver = None
+    try:
+        for _ in range(MAX_STEPS):
+            if stationary_tol is not None and residual <= stationary_tol:
+                status = 1
+                break
+            if t >= t_max:
+                status = 0
+                break
+            if solver is None:
+                solver = DOP853(speed, 0.0, x.ravel(), t_max, rtol=rtol, atol=atol)
+            failure = solver.step()
+            if solver.status == "failed":
+                status, reason = -1, str(failure)
+                break
+            between = solver.dense_output() if kept.wants(solver.t) else None
+            new = _unit(solver.y, shape)
+            new_energy, field = _energy_and_field(landscape, new, masses, normalization)
+            solver.y, solver.f = new.ravel(), sign * field.ravel()
+            while between is not None and kept.wants(solver.t):
+                state = _unit(between(kept.next), shape)
+                kept.add(state, _energy_and_field(landscape, state, masses, normalization)[0])
+            worst_rise = max(worst_rise, -sign * (new_energy - energy))
+            t, x, energy, residual = float(solver.t), new, new_energy, _largest(field)
+            if callback is not None:
+                callback(t, residual)
+        else:
+            status, reason = -1, f"residual {residual:.3g} after {MAX_STEPS} steps"
+    except KeyboardInterrupt:
+        status = -2
+    message = {
+        1: f"stationary: residual at most {stationary_tol or 0.0:.3g}",
+        0: f"reached t_max = {t_max:.6g}",
+        -1: "",
+        -2: f"interrupted at t = {t:.6g}",
+    }[status]
+    if status == -1:
+        message = f"gave up at t = {t:.6g}: {reason}"
+    if normalization == "unnormalized" and worst_rise > 1e-9 * landscape.scale:
+        message += f"; the energy was not monotone (a step of {worst_rise:.3g} the wrong way)"
+    all_t, points, energies = kept.finish(t, x, energy)
+    return Trajectory(
+        all_t, points, energies, Measure(x.copy(), masses), residual, status, message
+    )
+
+
+def layer(
+    points: ArrayLike,
+    attention: Attention,
+    perceptron: Perceptron | None,
+    dt: float,
+    *,
+    direction: str = "ascent",
+) -> Array:
+    """Apply one post-LN encoder layer (S1): attention, normalise, perceptron, normalise.
+
+    Parameters
+    ----------
+    points : (n, d) array
+        Tokens, unit rows.
+    attention : Attention
+        Softmax attention; ``V = I`` for ascent, ``-I`` for descent.
+    perceptron : Perceptron or None
+        ``W = A^T Omega`` for ascent, ``-A^T Omega`` for descent.
+    dt : float
+        Step, positive.
+    direction : {"ascent", "descent"}
+        The signs above.
+
+    Returns
+    -------
+    (n, d) array
+        Tokens after the layer.
+
+    Raises
+    ------
+    ValueError
+        If an argument is of the wrong kind, out of range or of another dimension.
+
+    Examples
+    --------
+    >>> layer([[1.0, 0.0], [0.0, 1.0]], Attention(1.0), None, 0.1).round(4)
+    array([[0.9997, 0.0251],
+           [0.0251, 0.9997]])
+    """
+    x, dt, sign = _layer_arguments(points, attention, perceptron, dt, direction)
+    return _layer(x, attention, perceptron, dt * sign)
+
+
+def iterate_layer(
+    points: ArrayLike,
+    attention: Attention,
+    perceptron: Perceptron | None,
+    dt: float,
+    steps: int,
+    *,
+    direction: str = "ascent",
+) -> Array:
+    """Apply `layer` again and again: a deep Transformer with weights constant in depth (S1).
+
+    Parameters
+    ----------
+    points, attention, perceptron, dt, direction
+        As for `layer`.
+    steps : int
+        Number of layers, ``>= 0``.
+
+    Returns
+    -------
+    (steps + 1, n, d) array
+        Tokens before the first layer and after each.
+
+    Raises
+    ------
+    ValueError
+        If an argument is of the wrong kind, out of range or of another dimension.
+
+    Examples
+    --------
+    >>> tokens = iterate_layer([[1.0, 0.0], [0.0, 1.0]], Attention(1.0), None, 0.1, 200)
+    >>> bool(tokens[-1][0] @ tokens[-1][1] > 0.999)  # attention attracts
+    True
+    """
+    x, dt, sign = _layer_arguments(points, attention, perceptron, dt, direction)
+    steps = integer("steps", steps, minimum=0)
+    result = np.empty((steps + 1, *x.shape))
+    result[0] = x
+    for i in range(steps):
+        result[i + 1] = _layer(result[i], attention, perceptron, dt * sign)
+    return result
+
+
+def step(
+    field: Callable[[Array], Array], points: ArrayLike, dt: float, *, method: str = "euler"
+) -> Array:
+    """Take one step of fixed size along a tangent field, projected to the sphere.
+
+    Parameters
+    ----------
+    field : callable
+        Takes points ``(n, d)``, returns tangent vectors ``(n, d)``.
+    points : (n, d) array
+        Unit rows.
+    dt : float
+        Step, of either sign.
+    method : {"euler", "rk4"}
+        Order 1 or 4. The stages of "rk4" are projected too.
+
+    Returns
+    -------
+    (n, d) array
+        Unit rows.
+
+    Raises
+    ------
+    ValueError
+        If an argument is of the wrong kind or out of range, or the field has another shape.
+
+    Examples
+    --------
+    >>> turn = lambda x: np.stack([-x[:, 1], x[:, 0]], axis=1)
+    >>> step(turn, [[1.0, 0.0]], 0.1, method="rk4").round(6)  # cos 0.1, sin 0.1
+    array([[0.995004, 0.099833]])
+    """
+    x = unit_rows("points", points)
+    dt = number("dt", dt)
+    choice("method", method, ("euler", "rk4"))
+
+    def at(y: Array) -> Array:
+        value = array("field", field(sphere.project(y)), ndim=2)
+        if value.shape != x.shape:
+            raise ValueError(f"field must return shape {x.shape}, got shape {value.shape}")
+        return value
+
+    first = at(x)
+    if method == "euler":
+        return sphere.project(x + dt * first)
+    second = at(x + dt / 2 * first)
+    third = at(x + dt / 2 * second)
+    fourth = at(x + dt * third)
+    return sphere.project(x + dt / 6 * (first + 2 * second + 2 * third + fourth))
+
+
+class _Kept:
+    """The states that a flow keeps: those of ``times``, or start and end."""
+
+    def __init__(self, times: Array | None, x: Array, energy: float) -> None:
+        self.times = np.empty(0) if times is None else times
+        self.t: list[float] = []
+        self.points: list[Array] = []
+        self.energies: list[float] = []
+        self._only_ends = times is None
+        if self._only_ends or self.wants(0.0):
+            self._append(0.0, x, energy)
+
+    @property
+    def next(self) -> float:
+        return float(self.times[len(self.t)])
+
+    def wants(self, t: float) -> bool:
+        return not self._only_ends and len(self.t) < self.times.size and self.next <= t
+
+    def add(self, x: Array, energy: float) -> None:
+        self._append(self.next, x, energy)
+
+    def _append(self, t: float, x: Array, energy: float) -> None:
+        self.t.append(t)
+        self.points.append(x)
+        self.energies.append(energy)
+
+    def finish(self, t: float, x: Array, energy: float) -> tuple[Array, Array, Array]:
+        if self._only_ends or (len(self.t) < self.times.size and (not self.t or self.t[-1] < t)):
+            self._append(t, x, energy)
+        return np.array(self.t), np.stack(self.points), np.array(self.energies)
+
+
+def _energy_and_field(
+    landscape: Landscape, x: Array, masses: Array, normalization: str
+) -> tuple[float, Array]:
+    """Energy and field in one pass over the kernel sums."""
+    attention, perceptron = landscape.attention, landscape.perceptron
+    value, gradient = attention._signed_sums(x, x, masses, 1)
+    field = attention.prefactor * gradient
+    density = attention.prefactor / 2 * value
+    if normalization == "softmax":
+        field /= value[:, None]
+    if perceptron is not None:
+        field += perceptron._gradient(x) / 2
+        density = density + perceptron._potential(x) / 2
+    return float(masses @ density), field
+
+
+def _unit(y: Array, shape: tuple[int, ...]) -> Array:
+    x = y.reshape(shape)
+    return x / np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
+
+
+def _largest(field: Array) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", field, field).max()))
+
+
+def _layer(
+    x: Array, attention: Attention, perceptron: Perceptron | None, signed_dt: float
+) -> Array:
+    # The average needs its normal part too, so these sums are ambient ones.
+    z = attention.exponents(x)
+    value, gradient = summation.dense_sums(
+        x, z, np.full(x.shape[0], 1.0), log_scale=-attention._strength, order=1
+    )
+    average = gradient / value[:, None]
+    if attention.matrix is None:
+        average /= attention.beta
+    else:  # the sums averaged B^T y
+        average = np.linalg.solve(attention.matrix.T, average.T).T
+    y = sphere.project(x + signed_dt * average)
+    return y if perceptron is None else sphere.project(
+        y + signed_dt / 2 * perceptron._ambient_gradient(y)
+    )
+
+
+def _layer_arguments(
+    points: ArrayLike, attention: Any, perceptron: Any, dt: float, direction: str
+) -> tuple[Array, float, float]:
+    x = unit_rows("points", points)
+    if not isinstance(attention, Attention):
+        raise ValueError(f"attention must be an Attention, got {type(attention).__name__}")
+    attention.check_dimension("points", x.shape[1])
+    if perceptron is not None:
+        if not isinstance(perceptron, Perceptron):
+            raise ValueError(
+                f"perceptron must be a Perceptron or None, got {type(perceptron).__name__}"
+            )
+        if perceptron.d != x.shape[1]:
+            raise ValueError(
+                f"points must live in the dimension of perceptron, d = {perceptron.d}, "
+                f"got d = {x.shape[1]}"
+            )
+    sign = DIRECTIONS[choice("direction", direction, DIRECTIONS)]
+    return x, number("dt", dt, positive=True), sign
+
+
+def _flow_arguments(
+    landscape: Any,
+    mu: Measure,
+    direction: str,
+    normalization: str,
+    t_max: float | None,
+    t_eval: ArrayLike | None,
+    stationary_tol: float | None,
+) -> tuple[float, Array | None, float, float | None]:
+    if not isinstance(landscape, Landscape):
+        raise ValueError(f"landscape must be a Landscape, got {type(landscape).__name__}")
+    landscape._check(mu)
+    sign = DIRECTIONS[choice("direction", direction, DIRECTIONS)]
+    choice("normalization", normalization, NORMALIZATIONS)
+    if t_max is not None:
+        t_max = number("t_max", t_max, positive=True)
+    times = None
+    if t_eval is not None:
+        times = array("t_eval", t_eval, ndim=1)
+        end = times[-1] if times.size and t_max is None else t_max
+        if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > end:
+            raise ValueError(f"t_eval must increase within [0, t_max], got {t_eval!r:.60}")
+        t_max = float(end)
+    if stationary_tol is not None:
+        stationary_tol = number("stationary_tol", stationary_tol, positive=True)
+    elif t_max is None:
+        stationary_tol = 1e-8 * landscape.scale
+    return sign, times, np.inf if t_max is None else t_max, stationary_tol
