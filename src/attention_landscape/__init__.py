@@ -8,6 +8,15 @@ from typing import Any
 
 from . import sphere
 from .attention import Attention
+from .critical import (
+    CriticalPoint,
+    Maximum,
+    Minimum,
+    classify,
+    maximize,
+    minimize,
+    polish,
+)
 from .flows import Trajectory, gradient_flow, iterate_layer, layer, step
 from .landscape import Landscape
 from .measures import Measure, wasserstein
@@ -25,6 +34,13 @@ __all__ = [
     "step",
     "gradient_flow",
     "Trajectory",
+    "polish",
+    "classify",
+    "minimize",
+    "maximize",
+    "CriticalPoint",
+    "Minimum",
+    "Maximum",
     "figures",
     "sphere",
 ]

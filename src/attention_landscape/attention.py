@@ -122,7 +122,9 @@ class Attention:
         """Return ``beta y`` or ``B^T y`` for each row ``y``: the kernel is ``e^{x . that}``."""
         return self.beta * points if self.matrix is None else points @ self.matrix
 
-    def sums(self, mu: Measure, x: Array, order: int) -> tuple[Array, ...]:
+    def sums(
+        self, mu: Measure, x: Array, order: int, *, relative: bool = False
+    ) -> tuple[Array, ...]:
         """Potential, spherical gradient and Hessian at unit rows, unchecked, in one pass.
 
         Parameters
@@ -133,6 +135,9 @@ class Attention:
             Unit rows.
         order : {0, 1, 2}
             How many derivatives.
+        relative : bool
+            Keep them accurate relative to the potential, for softmax: see
+            `summation.kernel_sums`.
 
         Returns
         -------
@@ -145,17 +150,21 @@ class Attention:
         >>> len(Attention(2.0).sums(mu, mu.points, 2))
         3
         """
-        return self._signed_sums(x, mu.points, mu.masses, order)
+        return self._signed_sums(x, mu.points, mu.masses, order, relative=relative)
 
-    def _signed_sums(self, x: Array, y: Array, masses: Array, order: int) -> tuple[Array, ...]:
+    def _signed_sums(
+        self, x: Array, y: Array, masses: Array, order: int, *, relative: bool = False
+    ) -> tuple[Array, ...]:
         if self.matrix is None:
             assert self.beta is not None
             return summation.kernel_sums(
-                x, y, masses, self.beta, log_scale=self.log_scale, order=order
+                x, y, masses, self.beta, log_scale=self.log_scale, order=order, relative=relative
             )
+        symmetric = x is y and np.array_equal(self.matrix, self.matrix.T)
         sums = summation.dense_sums(
-            x, self.exponents(y), masses, log_scale=self.log_scale, order=order
-        )
+            x, self.exponents(y), masses,
+            log_scale=self.log_scale, order=order, symmetric=symmetric,
+        )  # fmt: skip
         return summation.on_sphere(x, sums)
 
     def potential(self, mu: Measure, x: ArrayLike) -> Array:

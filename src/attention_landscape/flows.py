@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import sphere, summation
+from . import _threads, sphere, summation
 from ._checks import Array, array, choice, integer, number, unit_rows
 from .attention import Attention
 from .landscape import NORMALIZATIONS, Landscape
@@ -18,6 +18,9 @@ from .perceptrons import Perceptron
 
 #: Sign of the field: attractive attention ascends, repulsive attention descends (S3).
 DIRECTIONS = {"descent": -1.0, "ascent": 1.0}
+
+#: Rows of one block of elementwise work.
+_BLOCK = 1 << 13
 
 #: Accepted steps after which a flow without ``t_max`` gives up.
 MAX_STEPS = 100_000
@@ -124,7 +127,9 @@ def gradient_flow(
     masses, shape = mu.masses, mu.points.shape
 
     def speed(_: float, y: Array) -> Array:
-        return sign * _energy_and_field(landscape, _unit(y, shape), masses, normalization)[1].ravel()
+        field, _ = _field_and_value(landscape, _unit(y, shape), masses, normalization)
+        field *= sign
+        return field.ravel()
 
     x = mu.points
     energy, field = _energy_and_field(landscape, x, masses, normalization)
@@ -347,19 +352,40 @@ class _Kept:
         return np.array(self.t), np.stack(self.points), np.array(self.energies)
 
 
+def _field_and_value(
+    landscape: Landscape, x: Array, masses: Array, normalization: str
+) -> tuple[Array, Array]:
+    """Field at the atoms, and the attention's potential there, which comes with it."""
+    attention, perceptron = landscape.attention, landscape.perceptron
+    softmax = normalization == "softmax"
+    value, field = attention._signed_sums(x, x, masses, 1, relative=softmax)
+    field *= attention.prefactor
+    if softmax:
+        field /= value[:, None]
+    if perceptron is not None:
+        _add_drift(perceptron, x, field)
+    return field, value
+
+
+def _add_drift(perceptron: Perceptron, x: Array, field: Array) -> None:
+    """Add the perceptron's field in blocks that stay in the cache."""
+
+    def add(starts: Sequence[int]) -> None:
+        for start in starts:
+            block = slice(start, start + _BLOCK)
+            field[block] += perceptron._gradient(x[block]) / 2
+
+    _threads.share(add, range(0, x.shape[0], _BLOCK), worth=x.shape[0] > 4 * _BLOCK)
+
+
 def _energy_and_field(
     landscape: Landscape, x: Array, masses: Array, normalization: str
 ) -> tuple[float, Array]:
     """Energy and field in one pass over the kernel sums."""
-    attention, perceptron = landscape.attention, landscape.perceptron
-    value, gradient = attention._signed_sums(x, x, masses, 1)
-    field = attention.prefactor * gradient
-    density = attention.prefactor / 2 * value
-    if normalization == "softmax":
-        field /= value[:, None]
-    if perceptron is not None:
-        field += perceptron._gradient(x) / 2
-        density = density + perceptron._potential(x) / 2
+    field, value = _field_and_value(landscape, x, masses, normalization)
+    density = landscape.attention.prefactor / 2 * value
+    if landscape.perceptron is not None:
+        density += landscape.perceptron._potential(x) / 2
     return float(masses @ density), field
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from . import sphere, summation
 from ._checks import Array, choice, tangent_rows, unit_rows
+from ._pairs import pair_blocks
 from .attention import Attention
 from .measures import Measure
 from .perceptrons import Perceptron
@@ -222,7 +223,7 @@ class Landscape:
         """
         if normalization == "unnormalized":
             return self.variations(mu, x, 1)[1]
-        value, gradient = self.attention.sums(mu, x, 1)
+        value, gradient = self.attention.sums(mu, x, 1, relative=True)
         result = self.attention.prefactor * gradient / value[:, None]
         return result if self.perceptron is None else result + self.perceptron._gradient(x) / 2
 
@@ -253,22 +254,16 @@ class Landscape:
                [-0.092,  0.092]])
         """
         self._check(mu)
-        x, m, p = mu.points, mu.masses, self.attention.prefactor
+        x, m = mu.points, mu.masses
         frames = sphere.tangent_frames(x)
-        n, q, d = frames.shape
-        flat = frames.reshape(n * q, d)
-        moved = self.attention.exponents(flat)  # beta xi, or B xi
-        z = self.attention.exponents(x)
-        kernel = p * np.outer(m, m) * np.exp(x @ z.T + self.attention.log_scale)
-        # the mixed derivative e^{x.z}( xi . B eta + (xi . B y)(x . B eta) )
-        mixed = flat @ moved.T + np.repeat(flat @ z.T, q, axis=1) * np.repeat(x @ moved.T, q, axis=0)
-        result = mixed * np.repeat(np.repeat(kernel, q, axis=0), q, axis=1)
+        n, q, _ = frames.shape
+        result = pair_blocks(self.attention, x, frames)[2]
+        result *= m[:, None, None, None] * m[None, None, :, None]
         own = self.variations(mu, x, 2)[2]
-        blocks = np.einsum("iad,ide,ibe->iab", frames, own, frames) * m[:, None, None]
-        view = result.reshape(n, q, n, q)
         index = np.arange(n)
-        view[index, :, index, :] += blocks
-        return (result + result.T) / 2
+        result[index, :, index, :] += m[:, None, None] * (frames @ own @ frames.transpose(0, 2, 1))
+        matrix = result.reshape(n * q, n * q)
+        return (matrix + matrix.T) / 2
 
     def hessian_form(self, mu: Measure, xi: ArrayLike) -> float:
         """Return the Wasserstein Hessian in the direction ``xi``, without its matrix (S5).
@@ -331,17 +326,19 @@ class Landscape:
             # on the circle moving sources differentiates the kernel: -K'' against signed masses
             second = self.attention._signed_sums(x, x, signed, 2)[2]
             return -p * np.einsum("ijk,ik->ij", second, frame)
-        z, moved = self.attention.exponents(x), self.attention.exponents(xi)
-        total = np.zeros_like(x)
-        width = min(mu.n, 512)
-        height = max(1, summation.TILE // width)
-        for top in range(0, mu.n, height):
-            rows = x[top : top + height]
-            for left in range(0, mu.n, width):
-                cut = slice(left, left + width)
-                kernel = np.exp(rows @ z[cut].T + self.attention.log_scale) * mu.masses[cut]
-                total[top : top + height] += kernel @ moved[cut]
-                total[top : top + height] += (kernel * (rows @ moved[cut].T)) @ z[cut]
+        if mu.d == 3 and self.attention.beta is not None:
+            # sum_a x_a S_a, where S_a sums with masses m xi_a, differentiates to this
+            total = np.zeros_like(x)
+            for axis in range(3):
+                signed = self.attention.beta * mu.masses * xi[:, axis]
+                value, slope = self.attention._signed_sums(x, x, signed, 1)
+                total[:, axis] += value
+                total += x[:, axis, None] * slope
+        else:
+            total = summation.dense_source_derivative(
+                x, self.attention.exponents(x), self.attention.exponents(xi), mu.masses,
+                log_scale=self.attention.log_scale,
+            )  # fmt: skip
         total -= np.einsum("ij,ij->i", x, total)[:, None] * x
         return p * total
 
