@@ -44,13 +44,10 @@ def normalize(notebook: Any) -> Any:
         outputs = []
         for output in cell.outputs:
             if output.output_type in ("display_data", "execute_result"):
-                had_picture = any(kind in output.data for kind in PICTURES)
                 output.data = nbformat.from_dict(
                     {k: v for k, v in output.data.items() if k not in PICTURES}
                 )
                 output.metadata = nbformat.from_dict({})
-                if had_picture and set(output.data) <= {"text/plain"}:
-                    continue  # only a picture: the site draws it
             if "execution_count" in output:
                 output.execution_count = count
             outputs.append(output)

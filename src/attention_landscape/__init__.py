@@ -6,7 +6,7 @@ energy on measures. Flows move measures on it, and critical points are where the
 
 from typing import Any
 
-from . import sphere
+from . import bounds, sphere
 from .attention import Attention
 from .critical import (
     CriticalPoint,
@@ -42,6 +42,7 @@ __all__ = [
     "Minimum",
     "Maximum",
     "figures",
+    "bounds",
     "sphere",
 ]
 
