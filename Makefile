@@ -55,7 +55,7 @@ lint: $(BIN)/.test ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -c "import sys, actionlint; sys.exit(actionlint.main())" 2>/dev/null || $(BIN)/actionlint
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 unit: $(BIN)/.test ## unit tests and doctests, at least 95 % of the package's lines
 	$(BIN)/python -m pytest tests/unit src --doctest-modules -n 2 -q \
