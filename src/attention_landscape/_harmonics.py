@@ -30,7 +30,7 @@ def library() -> ModuleType | None:
     True
     """
     try:
-        import ducc0
+        import ducc0  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
     module: ModuleType = ducc0
@@ -123,7 +123,7 @@ def harmonic_sums(
     large = max(targets.shape[0], sources.shape[0]) > 20_000
     options = {
         "lmax": degree,
-        "epsilon": max(accuracy / 4, 2.5e-13),
+        "epsilon": max(accuracy / 2, 2.5e-13),
         "nthreads": _threads.count() if large else 1,
     }
     places = _places(sources)
@@ -135,9 +135,7 @@ def harmonic_sums(
     value = sht.synthesis_general(alm=moments, spin=0, loc=places, **options)[0]
     if order == 0:
         return (value,)
-    south, east = sht.synthesis_general(
-        alm=moments, spin=1, mode="DERIV1", loc=places, **options
-    )
+    south, east = sht.synthesis_general(alm=moments, spin=1, mode="DERIV1", loc=places, **options)
     gradient = np.empty(targets.shape)
     for start in range(0, targets.shape[0], _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -165,11 +163,15 @@ def _bessel(degree: np.ndarray, beta: float) -> Array:
 
 @lru_cache(maxsize=32)
 def _factors(beta: float, degree: int) -> tuple[Array, Array, Array]:
-    """Eigenvalue times e^{-beta}, factor of the trace and of the traceless part, for each (l, m)."""
-    order_l = np.concatenate([np.arange(m, degree + 1) for m in range(degree + 1)])
-    l = np.arange(degree + 1.0)
-    rows = (4 * np.pi * _bessel(l, beta), -l * (l + 1), np.sqrt((l - 1) * l * (l + 1) * (l + 2)))
-    return rows[0][order_l], rows[1][order_l], rows[2][order_l]
+    """Eigenvalue times e^{-beta}, factors of the trace and the traceless part, for all (l, m)."""
+    index = np.concatenate([np.arange(m, degree + 1) for m in range(degree + 1)])
+    k = np.arange(degree + 1.0)
+    eigenvalues = 4 * np.pi * _bessel(k, beta)
+    return (
+        eigenvalues[index],
+        (-k * (k + 1))[index],
+        np.sqrt((k - 1) * k * (k + 1) * (k + 2))[index],
+    )
 
 
 def _places(points: Array) -> Array:
@@ -181,7 +183,7 @@ def _places(points: Array) -> Array:
         radius = np.sqrt(x * x + y * y)
         places[block, 0] = angle(z, radius)
         longitude = angle(x, y, radius)
-        np.add(longitude, 2 * np.pi, out=longitude, where=longitude < 0)
+        longitude += 2 * np.pi * (longitude < 0)
         places[block, 1] = longitude
     return np.clip(places, 0.0, (np.pi, 2 * np.pi), out=places)
 

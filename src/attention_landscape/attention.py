@@ -303,7 +303,7 @@ class Attention:
         if not isinstance(mu, Measure):
             raise ValueError(f"mu must be a Measure, got {type(mu).__name__}")
         self.check_dimension("mu", mu.d)
-        return unit_rows("x", x, d=mu.d)
+        return mu.points if x is mu.points else unit_rows("x", x, d=mu.d)
 
     def check_dimension(self, name: str, d: int) -> None:
         """Raise a ValueError naming ``name`` unless dimension ``d`` fits the matrix."""

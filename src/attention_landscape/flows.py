@@ -127,7 +127,7 @@ def gradient_flow(
     masses, shape = mu.masses, mu.points.shape
 
     def speed(_: float, y: Array) -> Array:
-        field, _ = _field_and_value(landscape, _unit(y, shape), masses, normalization)
+        field, _value = _field_and_value(landscape, _unit(y, shape), masses, normalization)
         field *= sign
         return field.ravel()
 
@@ -390,8 +390,17 @@ def _energy_and_field(
 
 
 def _unit(y: Array, shape: tuple[int, ...]) -> Array:
-    x = y.reshape(shape)
-    return x / np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
+    y, x = y.reshape(shape), np.empty(shape)
+
+    def project(starts: Sequence[int]) -> None:
+        for start in starts:
+            rows = y[start : start + _BLOCK]
+            norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            for axis in range(shape[1]):
+                np.divide(rows[:, axis], norms, out=x[start : start + _BLOCK, axis])
+
+    _threads.share(project, range(0, shape[0], _BLOCK), worth=shape[0] > 4 * _BLOCK)
+    return x
 
 
 def _largest(field: Array) -> float:
