@@ -3,8 +3,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-VENV ?= .venv
+VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Small matrices: BLAS threads only get in each other's way.
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
@@ -12,72 +13,87 @@ export MKL_NUM_THREADS := 1
 export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
+# An active environment or a user's own packages must not leak in.
+unexport PYTHONPATH
+unexport PYTHONHOME
+export PYTHONNOUSERSITE := 1
 
 NOTEBOOKS := $(wildcard book/*.ipynb)
 SITE := _build/html/index.html
+PORT := 8000
 
-.PHONY: help book serve lab test lint unit notebooks-check site browser bench notebooks lock clean
+.PHONY: help book serve lab test lint unit notebooks-check site browser bench notebooks figure lock clean
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(BIN)/.read: requirements.txt pyproject.toml
 	@python=$$(bash tools/find-python); \
-	test -x $(BIN)/python || $$python -m venv $(VENV)
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || { rm -rf $(VENV); "$$python" -m venv $(VENV); }
 	@echo "Installing what the book needs into $(VENV) (a few minutes the first time)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	$(BIN)/python -m pip check
+	$(PIP) install --quiet --require-hashes -r requirements.txt
+	$(PIP) install --quiet --no-deps --editable .
+	$(PIP) check
 	@touch $@
 
 $(BIN)/.test: requirements-dev.txt $(BIN)/.read
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	$(BIN)/python -m pip check
+	@echo "Installing what the tests need into $(VENV)"
+	$(PIP) install --quiet --require-hashes -r requirements-dev.txt
+	$(PIP) check
 	@touch $@
 
 book: $(BIN)/.read ## run every notebook and build the site
+	$(BIN)/python tools/fetch_mathjax.py
 	$(BIN)/python tools/build_book.py
 	@echo
-	@echo "The site is at $(SITE). Open that file, or: make serve"
+	@echo "The site is at $(CURDIR)/$(SITE)"
+	@echo "Open that file, or run 'make serve'."
 
-serve: ## show the site at http://127.0.0.1:8000
+serve: ## show the site at http://127.0.0.1:8000 (PORT=... for another port)
 	@test -f $(SITE) || { echo "There is no site yet: run 'make book' first." >&2; exit 1; }
-	@echo "Open http://127.0.0.1:8000 (Ctrl-C stops)"
-	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $${PORT:-8000}
+	@echo "Open http://127.0.0.1:$(PORT) (Ctrl-C stops)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 lab: $(BIN)/.read ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab book
+	$(BIN)/jupyter lab --notebook-dir=. book
 
-test: $(BIN)/.test ## everything: lint, unit tests, notebooks, site, browser
-	$(MAKE) lint unit notebooks-check book site browser
+test: $(BIN)/.test ## everything: style, types, unit tests, notebooks, site, browser
+	@for step in lint unit notebooks-check book site browser; do \
+	  echo; echo "== make $$step"; $(MAKE) --no-print-directory $$step; done
 
 lint: $(BIN)/.test ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 unit: $(BIN)/.test ## unit tests and doctests, at least 95 % of the package's lines
 	$(BIN)/python -m pytest tests/unit src --doctest-modules -n 2 -q \
 	  --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 notebooks-check: $(BIN)/.test ## each notebook gives its stored outputs (strict nbval)
-	$(BIN)/python -m pytest --nbval --nbval-current-env --dist loadfile -n 2 -q $(NOTEBOOKS) \
-	  --durations=0 --durations-min=2
+	$(BIN)/python -m pytest --nbval --nbval-current-env --dist loadfile -n 2 -q \
+	  --durations=10 $(NOTEBOOKS)
 
-site: $(BIN)/.test ## the built site: links, alt texts, numbers, weights
+site: $(BIN)/.test ## the notebooks' form and the built site: links, alt texts, numbers, weights
 	$(BIN)/python -m pytest tests/book -q
 
-browser: $(BIN)/.test ## the built site in Chromium
-	bash tools/install-chromium
-	$(BIN)/python -m pytest tests/browser -q -rA
+browser: $(BIN)/.test ## every page of the built site in Chromium
+	bash tools/install-chromium $(BIN)/python
+	$(BIN)/python -m pytest tests/browser -v
 
 bench: $(BIN)/.test ## measure speeds as ratios and write BENCHMARKS.md
+	mkdir -p _build
 	$(BIN)/python -m pytest tests/benchmarks -q --benchmark-json=_build/benchmarks.json
 	$(BIN)/python tests/benchmarks/report.py _build/benchmarks.json BENCHMARKS.md
 
 notebooks: $(BIN)/.test ## run all notebooks in place, in the form that is committed
+	$(BIN)/ruff format -q $(NOTEBOOKS)
 	$(BIN)/python tools/normalize_notebooks.py --execute $(NOTEBOOKS)
+
+figure: $(BIN)/.read ## draw the README's figure again
+	$(BIN)/python tools/readme_figure.py book/assets/readme.png
 
 lock: ## compile both locks from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo "uv is missing: pip install uv" >&2; exit 1; }

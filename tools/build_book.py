@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -12,22 +11,21 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Run jupyter-book on the root of the project and move the site to _build/html."""
+    """Run Jupyter Book on the root of the project; the site is _build/html afterwards."""
     import jupyter_book
 
     if not jupyter_book.__version__.startswith("1."):
         print(f"Jupyter Book 1 is needed, found {jupyter_book.__version__}", file=sys.stderr)
         return 1
-    shutil.rmtree(ROOT / "_build" / "html", ignore_errors=True)
-    shutil.rmtree(ROOT / "_build" / ".doctrees", ignore_errors=True)
-    shutil.rmtree(ROOT / "_build" / "jupyter_execute", ignore_errors=True)
-    command = [sys.executable, "-m", "jupyter_book", "build", "-W", "-n", "--keep-going", str(ROOT)]
-    environment = os.environ | {"PYTHONWARNINGS": "ignore::DeprecationWarning:jupyter_client"}
-    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    for name in ("html", ".doctrees", "jupyter_execute"):
+        shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [program, "build", "-W", "-n", "--keep-going", "."]
+    code = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
     if code:
-        print("The build failed: the warnings above count as errors.", file=sys.stderr)
+        print("The build failed: every warning above counts as an error.", file=sys.stderr)
     return code
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())
