@@ -62,12 +62,13 @@ def fourier_sums(
     modes: int,
     log_scale: float = 0.0,
     order: int = 0,
+    last: bool = False,
 ) -> tuple[Array, ...]:
     """Kernel sums on the circle through ``modes`` Fourier moments (L1: the lemma is the algorithm).
 
     Parameters
     ----------
-    targets, sources, masses, beta, log_scale, order
+    targets, sources, masses, beta, log_scale, order, last
         As for `kernel_sums`, with ``d = 2``.
     modes : int
         From `fourier_modes`.
@@ -99,7 +100,7 @@ def fourier_sums(
     7.3891
     """
     t, n = targets.shape[0], sources.shape[0]
-    cells = 1 << int(np.clip(max(t, n).bit_length() - 2, 9, 12))
+    cells = 1 << min(max(max(t, n).bit_length() - 2, 9), 12)
     while cells < 4 * modes:
         cells *= 2
     down, up = _plan(float(beta), modes, cells, order)
@@ -126,8 +127,8 @@ def fourier_sums(
     moments = np.einsum("qk,qk->k", down, np.fft.rfft(counts)[:, : modes + 1])
     moments *= np.exp(beta + log_scale)
     tables = np.fft.irfft(up * moments, n=cells)
-    value = np.empty(t)
-    slopes = [np.empty((t, 2)), np.empty((t, 2, 2))][:order]
+    wanted = range(order if last else 0, order + 1)
+    result = [np.empty((t,) + (2,) * r) for r in wanted]
 
     def spread(starts: Sequence[int]) -> None:
         for start in starts:
@@ -135,20 +136,11 @@ def fourier_sums(
             x = targets[block]
             i, u = (place[block], rest[block]) if same else _locate(x, cells)
             rows = _horner(tables, i, u, order)
-            value[block] = rows[0]
-            if order > 0:
-                rows[1] *= cells / (2 * np.pi)
-                np.multiply(rows[1], x[:, 1], out=slopes[0][block, 0])
-                np.negative(slopes[0][block, 0], out=slopes[0][block, 0])
-                np.multiply(rows[1], x[:, 0], out=slopes[0][block, 1])
-            if order > 1:
-                rows[2] *= 2 * (cells / (2 * np.pi)) ** 2
-                tangent = np.stack([-x[:, 1], x[:, 0]], axis=1)
-                product = tangent[:, :, None] * tangent[:, None, :]
-                slopes[1][block] = rows[2][:, None, None] * product
+            for r, out in zip(wanted, result, strict=True):
+                _along_tangent(rows[r], x, out[block], r, cells / (2 * np.pi))
 
     _threads.share(spread, range(0, t, _BLOCK), worth=t > 4 * _BLOCK)
-    return (value, *slopes)
+    return tuple(result)
 
 
 def angle(x: Array, y: Array, radius: Array | float = 1.0) -> Array:
@@ -191,6 +183,21 @@ def _locate(points: Array, cells: int) -> tuple[np.ndarray, Array]:
     index = nearest.astype(np.intp)
     index &= cells - 1  # cells is a power of two
     return index, u
+
+
+def _along_tangent(row: Array, x: Array, out: Array, order: int, cells: float) -> None:
+    """Write a derivative, of which ``row`` is the Taylor coefficient, as a tensor at ``x``."""
+    if order == 0:
+        out[...] = row
+    elif order == 1:
+        row *= cells
+        np.multiply(row, x[:, 0], out=out[:, 1])
+        np.negative(row, out=row)
+        np.multiply(row, x[:, 1], out=out[:, 0])
+    else:
+        row *= 2 * cells**2
+        tangent = np.stack([-x[:, 1], x[:, 0]], axis=1)
+        np.multiply(row[:, None, None], tangent[:, :, None] * tangent[:, None, :], out=out)
 
 
 def _horner(tables: Array, index: np.ndarray, u: Array, order: int) -> Array:

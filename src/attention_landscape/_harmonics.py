@@ -85,12 +85,13 @@ def harmonic_sums(
     log_scale: float = 0.0,
     order: int = 0,
     accuracy: float = 1e-12,
+    last: bool = False,
 ) -> tuple[Array, ...]:
     """Kernel sums on ``S^2`` through harmonics up to ``degree`` (L1). Needs ducc0.
 
     Parameters
     ----------
-    targets, sources, masses, beta, log_scale, order, accuracy
+    targets, sources, masses, beta, log_scale, order, accuracy, last
         As for `kernel_sums`, with ``d = 3``.
     degree : int
         From `harmonic_degree`.
@@ -132,19 +133,16 @@ def harmonic_sums(
     moments *= eigenvalues * np.exp(beta + log_scale)
     if targets is not sources:
         places = _places(targets)
-    value = sht.synthesis_general(alm=moments, spin=0, loc=places, **options)[0]
-    if order == 0:
-        return (value,)
-    south, east = sht.synthesis_general(alm=moments, spin=1, mode="DERIV1", loc=places, **options)
-    gradient = np.empty(targets.shape)
-    for start in range(0, targets.shape[0], _BLOCK):
-        block = slice(start, start + _BLOCK)
-        first, second = _frame(targets[block])
-        for axis in range(3):
-            np.multiply(first[axis], south[block], out=gradient[block, axis])
-            gradient[block, axis] += second[axis] * east[block]
-    if order == 1:
-        return value, gradient
+    result = []
+    if order == 0 or not last:
+        result.append(sht.synthesis_general(alm=moments, spin=0, loc=places, **options)[0])
+    if order == 1 or (order == 2 and not last):
+        south_east = sht.synthesis_general(
+            alm=moments, spin=1, mode="DERIV1", loc=places, **options
+        )
+        result.append(_from_frame(targets, *south_east))
+    if order < 2:
+        return tuple(result)
     laplacian = sht.synthesis_general(alm=moments * trace, spin=0, loc=places, **options)[0]
     q, u = sht.synthesis_general(
         alm=moments * traceless, spin=2, mode="GRAD_ONLY", loc=places, **options
@@ -152,7 +150,7 @@ def harmonic_sums(
     frame = np.stack([np.stack(vector, axis=1) for vector in _frame(targets)], axis=1)
     in_frame = np.stack([laplacian - q, -u, -u, laplacian + q], axis=1).reshape(-1, 2, 2) / 2
     hessian = frame.transpose(0, 2, 1) @ in_frame @ frame
-    return value, gradient, (hessian + hessian.transpose(0, 2, 1)) / 2
+    return (*result, (hessian + hessian.transpose(0, 2, 1)) / 2)
 
 
 def _bessel(degree: np.ndarray, beta: float) -> Array:
@@ -185,7 +183,20 @@ def _places(points: Array) -> Array:
         longitude = angle(x, y, radius)
         longitude += 2 * np.pi * (longitude < 0)
         places[block, 1] = longitude
-    return np.clip(places, 0.0, (np.pi, 2 * np.pi), out=places)
+    return places
+
+
+def _from_frame(points: Array, south: Array, east: Array) -> Array:
+    """Tangent vectors with these components."""
+    result = np.empty(points.shape)
+    for start in range(0, points.shape[0], _BLOCK):
+        block = slice(start, start + _BLOCK)
+        first, second = _frame(points[block])
+        for axis in range(3):
+            first[axis] *= south[block]
+            second[axis] *= east[block]
+            np.add(first[axis], second[axis], out=result[block, axis])
+    return result
 
 
 def _frame(points: Array) -> tuple[list[Array], list[Array]]:

@@ -123,7 +123,7 @@ class Attention:
         return self.beta * points if self.matrix is None else points @ self.matrix
 
     def sums(
-        self, mu: Measure, x: Array, order: int, *, relative: bool = False
+        self, mu: Measure, x: Array, order: int, *, relative: bool = False, last: bool = False
     ) -> tuple[Array, ...]:
         """Potential, spherical gradient and Hessian at unit rows, unchecked, in one pass.
 
@@ -138,6 +138,8 @@ class Attention:
         relative : bool
             Keep them accurate relative to the potential, for softmax: see
             `summation.kernel_sums`.
+        last : bool
+            Return the last derivative alone.
 
         Returns
         -------
@@ -150,22 +152,31 @@ class Attention:
         >>> len(Attention(2.0).sums(mu, mu.points, 2))
         3
         """
-        return self._signed_sums(x, mu.points, mu.masses, order, relative=relative)
+        return self._signed_sums(x, mu.points, mu.masses, order, relative=relative, last=last)
 
     def _signed_sums(
-        self, x: Array, y: Array, masses: Array, order: int, *, relative: bool = False
+        self,
+        x: Array,
+        y: Array,
+        masses: Array,
+        order: int,
+        *,
+        relative: bool = False,
+        last: bool = False,
     ) -> tuple[Array, ...]:
         if self.matrix is None:
             assert self.beta is not None
             return summation.kernel_sums(
-                x, y, masses, self.beta, log_scale=self.log_scale, order=order, relative=relative
-            )
+                x, y, masses, self.beta,
+                log_scale=self.log_scale, order=order, relative=relative, last=last,
+            )  # fmt: skip
         symmetric = x is y and np.array_equal(self.matrix, self.matrix.T)
         sums = summation.dense_sums(
             x, self.exponents(y), masses,
             log_scale=self.log_scale, order=order, symmetric=symmetric,
         )  # fmt: skip
-        return summation.on_sphere(x, sums)
+        sums = summation.on_sphere(x, sums)
+        return sums[-1:] if last else sums
 
     def potential(self, mu: Measure, x: ArrayLike) -> Array:
         """Return ``f^mu`` at the rows of ``x`` (S4).
@@ -220,7 +231,7 @@ class Attention:
         >>> Attention(2.0).gradient(mu, [[1.0, 0.0]])
         array([[0., 2.]])
         """
-        return self.sums(mu, self._points(mu, x), 1)[1]
+        return self.sums(mu, self._points(mu, x), 1, last=True)[0]
 
     def hessian(self, mu: Measure, x: ArrayLike) -> Array:
         """Return the spherical Hessian of ``f^mu`` as ambient matrices that vanish on ``x``.
@@ -249,7 +260,7 @@ class Attention:
         array([[0., 0.],
                [0., 4.]])
         """
-        return self.sums(mu, self._points(mu, x), 2)[2]
+        return self.sums(mu, self._points(mu, x), 2, last=True)[0]
 
     def eigenvalues(self, d: int, degree: int) -> Array:
         """Return the Funk-Hecke eigenvalues ``lambda_0 .. lambda_degree`` (L1).

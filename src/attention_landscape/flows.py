@@ -127,7 +127,7 @@ def gradient_flow(
     masses, shape = mu.masses, mu.points.shape
 
     def speed(_: float, y: Array) -> Array:
-        field, _value = _field_and_value(landscape, _unit(y, shape), masses, normalization)
+        field = _field(landscape, _unit(y, shape), masses, normalization)[0]
         field *= sign
         return field.ravel()
 
@@ -352,19 +352,21 @@ class _Kept:
         return np.array(self.t), np.stack(self.points), np.array(self.energies)
 
 
-def _field_and_value(
-    landscape: Landscape, x: Array, masses: Array, normalization: str
-) -> tuple[Array, Array]:
-    """Field at the atoms, and the attention's potential there, which comes with it."""
+def _field(
+    landscape: Landscape, x: Array, masses: Array, normalization: str, *, value: bool = False
+) -> tuple[Array, ...]:
+    """Field at the atoms, and the attention's potential there if it is wanted or needed."""
     attention, perceptron = landscape.attention, landscape.perceptron
     softmax = normalization == "softmax"
-    value, field = attention._signed_sums(x, x, masses, 1, relative=softmax)
+    *values, field = attention._signed_sums(
+        x, x, masses, 1, relative=softmax, last=not (value or softmax)
+    )
     field *= attention.prefactor
     if softmax:
-        field /= value[:, None]
+        field /= values[0][:, None]
     if perceptron is not None:
         _add_drift(perceptron, x, field)
-    return field, value
+    return (field, *values)
 
 
 def _add_drift(perceptron: Perceptron, x: Array, field: Array) -> None:
@@ -382,7 +384,7 @@ def _energy_and_field(
     landscape: Landscape, x: Array, masses: Array, normalization: str
 ) -> tuple[float, Array]:
     """Energy and field in one pass over the kernel sums."""
-    field, value = _field_and_value(landscape, x, masses, normalization)
+    field, value = _field(landscape, x, masses, normalization, value=True)
     density = landscape.attention.prefactor / 2 * value
     if landscape.perceptron is not None:
         density += landscape.perceptron._potential(x) / 2

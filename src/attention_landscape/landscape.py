@@ -222,10 +222,14 @@ class Landscape:
         array([[0., 1.]])
         """
         if normalization == "unnormalized":
-            return self.variations(mu, x, 1)[1]
-        value, gradient = self.attention.sums(mu, x, 1, relative=True)
-        result = self.attention.prefactor * gradient / value[:, None]
-        return result if self.perceptron is None else result + self.perceptron._gradient(x) / 2
+            (result,) = self.attention.sums(mu, x, 1, last=True)
+        else:
+            value, result = self.attention.sums(mu, x, 1, relative=True)
+            result /= value[:, None]
+        result *= self.attention.prefactor
+        if self.perceptron is not None:
+            result += self.perceptron._gradient(x) / 2
+        return result
 
     def hessian(self, mu: Measure) -> Array:
         """Return the Wasserstein Hessian as a matrix in `sphere.tangent_frames` (S5).
@@ -324,7 +328,7 @@ class Landscape:
             frame = sphere.tangent_frames(x)[:, 0]
             signed = mu.masses * np.einsum("ij,ij->i", frame, xi)
             # on the circle moving sources differentiates the kernel: -K'' against signed masses
-            second = self.attention._signed_sums(x, x, signed, 2)[2]
+            (second,) = self.attention._signed_sums(x, x, signed, 2, last=True)
             return -p * np.einsum("ijk,ik->ij", second, frame)
         if mu.d == 3 and self.attention.beta is not None:
             # sum_a x_a S_a, where S_a sums with masses m xi_a, differentiates to this

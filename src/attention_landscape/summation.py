@@ -46,6 +46,7 @@ def kernel_sums(
     order: int = 0,
     accuracy: float = 1e-12,
     relative: bool = False,
+    last: bool = False,
 ) -> tuple[Array, ...]:
     """Sum ``m_j e^{beta x . y_j + log_scale}`` over the sources, with derivatives in ``x``.
 
@@ -73,12 +74,14 @@ def kernel_sums(
         softmax needs. Targets whose value is below ``1e-4`` of the peak are summed densely, so
         that the error relative to the value is at most ``1e4`` times ``accuracy`` by the bound,
         and some ``1e-11`` by measurement.
+    last : bool
+        Return the derivative of order ``order`` alone, which is cheaper.
 
     Returns
     -------
     tuple of arrays
         The value ``(t,)``, then the spherical gradient ``(t, d)``, then the spherical Hessian
-        ``(t, d, d)``, as many as ``order`` asks for.
+        ``(t, d, d)``, as many as ``order`` asks for; with ``last`` only the last of these.
 
     Notes
     -----
@@ -96,28 +99,33 @@ def kernel_sums(
     7.3891
     """
     (t, d), n = targets.shape, sources.shape[0]
-    fast: tuple[Array, ...] | None = None
+    alone = last and not relative  # relative needs the value
     if d == 2 and t * n > 45_000 + 9 * (t + n):
         modes = fourier_modes(beta, min(accuracy, 1e-15))  # more modes cost next to nothing
-        fast = fourier_sums(
-            targets, sources, masses, beta, modes=modes, log_scale=log_scale, order=order
-        )
-    elif d == 3:
+        sums = fourier_sums(
+            targets, sources, masses, beta,
+            modes=modes, log_scale=log_scale, order=order, last=alone,
+        )  # fmt: skip
+    elif d == 3 and _worth_harmonics(t, n, harmonic_degree(beta, accuracy)):
         degree = harmonic_degree(beta, accuracy)
-        if t * n > 100_000 + 75 * degree**2 + 40 * (t + n) and library() is not None:
-            fast = harmonic_sums(
-                targets, sources, masses, beta,
-                degree=degree, log_scale=log_scale, order=order, accuracy=accuracy,
-            )  # fmt: skip
-    if fast is None:
-        return _dense_kernel_sums(targets, sources, masses, beta, log_scale, order)
+        sums = harmonic_sums(
+            targets, sources, masses, beta,
+            degree=degree, log_scale=log_scale, order=order, accuracy=accuracy, last=alone,
+        )  # fmt: skip
+    else:
+        sums = _dense_kernel_sums(targets, sources, masses, beta, log_scale, order)
+        relative = False
     if relative:
-        small = fast[0] < SMALL * np.exp(beta + log_scale) * masses.sum()
+        small = sums[0] < SMALL * np.exp(beta + log_scale) * masses.sum()
         if small.any():
             again = _dense_kernel_sums(targets[small], sources, masses, beta, log_scale, order)
-            for sums, dense in zip(fast, again, strict=True):
-                sums[small] = dense
-    return fast
+            for fast, dense in zip(sums, again, strict=True):
+                fast[small] = dense
+    return sums[-1:] if last else sums
+
+
+def _worth_harmonics(t: int, n: int, degree: int) -> bool:
+    return t * n > 100_000 + 75 * degree**2 + 40 * (t + n) and library() is not None
 
 
 def _dense_kernel_sums(

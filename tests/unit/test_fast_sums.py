@@ -181,6 +181,19 @@ def test_large_sums_and_threads(n, d, monkeypatch):
         assert max(found) < 1e-12
 
 
+@pytest.mark.parametrize("n", [20, 2000])
+@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("relative", [False, True])
+def test_last_alone(n, d, order, relative):
+    rng = np.random.default_rng(14)
+    x, m = points(n, d, rng), np.full(n, 1 / n)
+    options = {"log_scale": -9.0, "order": order, "relative": relative}
+    every = summation.kernel_sums(x, x, m, 9.0, **options)
+    (alone,) = summation.kernel_sums(x, x, m, 9.0, last=True, **options)
+    np.testing.assert_array_equal(alone, every[-1])
+
+
 def test_symmetric_tiles_and_threads(monkeypatch):
     rng = np.random.default_rng(11)
     x, m = points(1200, 5, rng), rng.normal(size=1200)
