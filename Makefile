@@ -10,12 +10,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
-export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 # An active environment or a user's own packages must not leak in.
 unexport PYTHONPATH
 unexport PYTHONHOME
+unexport MPLBACKEND
 export PYTHONNOUSERSITE := 1
 
 NOTEBOOKS := $(wildcard book/*.ipynb)
@@ -68,6 +68,7 @@ lint: $(BIN)/.test ## style and types
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
+unit: export MPLBACKEND := Agg
 unit: $(BIN)/.test ## unit tests and doctests, at least 95 % of the package's lines
 	$(BIN)/python -m pytest tests/unit src --doctest-modules -n 2 -q \
 	  --cov --cov-report=term-missing:skip-covered --cov-fail-under=95

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,11 @@ def main() -> int:
         shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", "-W", "-n", "--keep-going", "."]
-    code = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
+    environment = {"OPENBLAS_NUM_THREADS": "1"} | os.environ
+    environment.pop("MPLBACKEND", None)  # the kernel's own choice shows figures, Agg does not
+    code = subprocess.run(
+        command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False
+    ).returncode
     if code:
         print("The build failed: every warning above counts as an error.", file=sys.stderr)
     return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ def execute(path: Path) -> Any:
     """Run a notebook from a fresh kernel and return it."""
     from nbclient import NotebookClient
 
+    os.environ.pop("MPLBACKEND", None)  # the kernel's own choice shows figures, Agg does not
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,
