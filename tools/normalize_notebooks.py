@@ -63,6 +63,12 @@ def normalize(notebook: Any) -> Any:
     return notebook
 
 
+def text(notebook: Any) -> str:
+    """The file of a notebook in the committed form."""
+    written: str = nbformat.writes(normalize(notebook), indent=1, ensure_ascii=False)
+    return written.rstrip("\n") + "\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line: normalise, and with --execute run first."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -72,8 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in options.notebooks:
         print(path, flush=True)
         notebook = execute(path) if options.execute else nbformat.read(path, as_version=4)
-        text = nbformat.writes(normalize(notebook), indent=1, ensure_ascii=False)
-        path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        path.write_text(text(notebook), encoding="utf-8")
     return 0
 
 

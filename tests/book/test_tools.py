@@ -1,0 +1,107 @@
+"""The tools of the Makefile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ROOT, tool
+
+CELLS = [
+    "import matplotlib.pyplot as plt\nimport sys",
+    "for i in range(3):\n    print(i)\n    sys.stdout.flush()",
+    "plt.plot([0, 1])\nplt.show()",
+    "1 + 1",
+]
+
+
+def notebook(path: Path) -> Path:
+    """Write a small notebook with things that must go."""
+    cells = [nbformat.v4.new_code_cell(code) for code in CELLS]
+    cells[1].metadata = {"tags": ["hide-input"], "collapsed": True}
+    cells.insert(0, nbformat.v4.new_markdown_cell("# Title"))
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"widgets": {}}), path)
+    return path
+
+
+def test_notebooks_have_stable_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")  # must not keep figures from being shown
+    path = notebook(tmp_path / "small.ipynb")
+    command = [sys.executable, ROOT / "tools" / "normalize_notebooks.py", "--execute", path]
+    found = []
+    for _ in range(2):
+        subprocess.run(command, check=True)
+        found.append(path.read_bytes())
+    assert found[0] == found[1]
+    assert found[0].endswith(b"}\n") and b"image/png" not in found[0]
+    read = nbformat.read(path, as_version=4)
+    assert "widgets" not in read.metadata and read.cells[2].metadata == {"tags": ["hide-input"]}
+    assert [cell.execution_count for cell in read.cells[1:]] == [1, 2, 3, 4]
+    assert [o.text for o in read.cells[2].outputs] == ["0\n1\n2\n"]
+    assert read.cells[3].outputs[0].data["text/plain"].startswith("<Figure size")
+    assert read.cells[4].outputs[0].execution_count == 4
+
+
+def test_notebooks_with_an_error_stay_as_they_are(tmp_path):
+    path = tmp_path / "broken.ipynb"
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("raise SystemError")]), path
+    )
+    before = path.read_bytes()
+    command = [sys.executable, ROOT / "tools" / "normalize_notebooks.py", "--execute", path]
+    assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+    assert path.read_bytes() == before
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def find_python(folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(folder)}
+    command = ["/bin/bash", ROOT / "tools" / "find-python"]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_find_python_passes_over_programs_that_fail(tmp_path):
+    program(tmp_path, "python3.13", "echo no such version >&2; exit 127")
+    program(tmp_path, "python3.12", f'exec "{sys.executable}" "$@"')
+    program(tmp_path, "python3.11", "exit 1")
+    found = find_python(tmp_path)
+    assert (found.returncode, found.stdout) == (0, "python3.12\n")
+
+
+def test_find_python_says_what_is_missing(tmp_path):
+    program(tmp_path, "python3", "exit 1")
+    found = find_python(tmp_path)
+    assert found.returncode == 1 and "No Python 3.11, 3.12 or 3.13" in found.stderr
+
+
+@pytest.mark.parametrize("npm", [None, "exit 1", "echo nonsense > mathjax-3.2.2.tgz"])
+def test_without_mathjax_the_build_goes_on(tmp_path, monkeypatch, capfd, npm):
+    fetch = tool("fetch_mathjax")
+    (tmp_path / "bin").mkdir()
+    if npm is not None:
+        program(tmp_path / "bin", "npm", npm)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(fetch, "TARGET", tmp_path / "vendor" / "mathjax")
+    assert fetch.main() == 0
+    assert "The pages will load MathJax from its CDN" in capfd.readouterr().err
+    assert not fetch.TARGET.exists()
+
+
+def test_serve_asks_for_the_site(tmp_path):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    command = ["make", "-f", ROOT / "Makefile", "serve"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0 and "run 'make book' first" in done.stderr
