@@ -9,7 +9,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from conftest import NOTEBOOKS, tool
+from sources import NOTEBOOKS, tool
 
 TAGS = {"hide-input", "remove-input", "hide-output"}
 MIMES = {"text/plain", "text/html", "text/latex", "text/markdown"}

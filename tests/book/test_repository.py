@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, source, toc_files, tracked_files
+from sources import ROOT, source, toc_files, tracked_files
 
 LOCKS = ["requirements.txt", "requirements-dev.txt"]
 

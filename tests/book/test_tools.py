@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ROOT, tool
+from sources import ROOT, tool
 
 CELLS = [
     "import matplotlib.pyplot as plt\nimport sys",

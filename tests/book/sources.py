@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
-import pytest
 import yaml
 from bs4 import BeautifulSoup
 
@@ -64,8 +64,6 @@ def title_of(path: Path) -> str:
     """The first heading of a source, as letters and digits."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
-        import json
-
         cells = json.loads(text)["cells"]
         text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     match = re.search(r"^# (.+)$", text, re.MULTILINE)
@@ -76,9 +74,3 @@ def title_of(path: Path) -> str:
 def letters(text: str) -> str:
     """Keep letters and digits, so that markup does not matter."""
     return re.sub(r"[\W_]+", "", text).lower()
-
-
-@pytest.fixture(scope="session")
-def pages() -> dict[str, BeautifulSoup]:
-    """The pages of the table of contents by their names."""
-    return {name: soup(HTML / f"{name}.html") for name in toc_files()}

@@ -1,0 +1,181 @@
+"""Every page in a browser: no errors, mathematics set, dropdowns, phone, dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import urlparse
+
+import pytest
+from built import HTML, toc_files
+from playwright.sync_api import Browser, Page
+
+PAGES = toc_files()
+#: Two harmless errors of the theme: it declares a name twice, and some pages have no contents.
+THEME_ERRORS = (
+    "Identifier 'THEBE_JS_URL' has already been declared",
+    "Cannot read properties of null (reading 'classList')",
+)
+PHONE = {"width": 375, "height": 812}
+#: Without npm at build time the pages ask this host for MathJax (tools/fetch_mathjax.py).
+CDN = set() if (HTML / "_static" / "mathjax" / "VERSION").exists() else {"cdn.jsdelivr.net"}
+
+#: Formulas that MathJax could not read: errors, and macros that it shows in red.
+BAD_MATH = """() => {
+  const bad = [];
+  for (const item of MathJax.startup.document.math) {
+    item.root.walkTree(node => {
+      const red = node.isKind('mtext') && node.attributes.get('mathcolor') === 'red';
+      if (red || node.isKind('merror')) bad.push(item.math);
+    });
+  }
+  return bad;
+}"""
+
+#: Elements that stick out of the page to the right, unless something around them scrolls.
+TOO_WIDE = """() => {
+  const limit = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= limit) return [];
+  return [...document.querySelectorAll('article *')]
+    .filter(e => e.getBoundingClientRect().right > limit + 1)
+    .map(e => e.outerHTML.slice(0, 120)).slice(0, 5).concat(['the page scrolls']);
+}"""
+
+
+class Visit:
+    """An open page, and what went wrong on it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.failed: list[str] = []
+        self.outside: set[str] = set()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self._add(str(error)))
+        page.on("requestfailed", lambda request: self._fail(request.url))
+        page.on("response", lambda r: self._fail(r.url) if r.status >= 400 else None)
+        page.route(lambda url: urlparse(url).hostname != "127.0.0.1", self._elsewhere)
+
+    def _console(self, message) -> None:
+        if message.type == "error":
+            self._add(message.text)
+
+    def _add(self, error: str) -> None:
+        if not any(known in error for known in THEME_ERRORS):
+            self.errors.append(error)
+
+    def _fail(self, url: str) -> None:
+        if urlparse(url).hostname not in CDN:
+            self.failed.append(url)
+
+    def _elsewhere(self, route) -> None:
+        host = urlparse(route.request.url).hostname
+        if host in CDN:
+            route.continue_()
+        else:
+            self.outside.add(host)
+            route.abort()
+
+    def clean(self) -> None:
+        """Fail when anything was noted."""
+        assert not self.outside, f"requests to other hosts: {self.outside}"
+        assert not self.failed, f"failed requests: {self.failed}"
+        assert not self.errors, f"errors in the console: {self.errors}"
+
+
+@pytest.fixture
+def visit(chromium: Browser, site: str) -> Iterator[Callable[..., Visit]]:
+    """Open a page by its name, in a fresh context with the given options."""
+    contexts = []
+
+    def opener(name: str, **options) -> Visit:
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        visited = Visit(context.new_page())
+        visited.page.goto(f"{site}/{name}.html", wait_until="load")
+        if visited.page.locator("article .math").count():
+            visited.page.wait_for_function("window.MathJax && MathJax.startup.promise")
+            visited.page.evaluate("MathJax.startup.promise")
+        return visited
+
+    yield opener
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(visit, name):
+    """No error, no failed request, all formulas set, every dropdown opens and closes."""
+    visited = visit(name, viewport={"width": 1280, "height": 900})
+    page = visited.page
+    formulas = page.locator("article .math").count()
+    if formulas:
+        assert page.locator("article .math mjx-container").count() >= formulas
+        assert page.evaluate(BAD_MATH) == []
+    text = page.locator("article").inner_text()
+    assert "\\(" not in text and "\\[" not in text and "$$" not in text
+
+    summaries = page.locator("article details > summary")
+    for i in range(summaries.count()):
+        details = summaries.nth(i).locator("xpath=..")
+        before = details.evaluate("e => e.open")
+        summaries.nth(i).click()
+        assert details.evaluate("e => e.open") is not before
+    buttons = page.locator("article button.toggle-button")
+    for i in range(buttons.count()):
+        box = buttons.nth(i).locator("xpath=ancestor::*[contains(@class, 'toggle')][1]")
+        assert "toggle-hidden" in box.get_attribute("class")
+        buttons.nth(i).click()
+        assert "toggle-hidden" not in box.get_attribute("class")
+        assert box.locator("> *:not(.admonition-title)").first.is_visible()
+    page.wait_for_load_state("networkidle")
+    visited.clean()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_phone(visit, name):
+    """No sideways scrolling on a phone, also with every dropdown open."""
+    visited = visit(name, viewport=PHONE, is_mobile=True, has_touch=True)
+    page = visited.page
+    assert page.evaluate(TOO_WIDE) == []
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('.toggle-hidden').forEach("
+        "e => e.classList.remove('toggle-hidden'))"
+    )
+    assert page.evaluate(TOO_WIDE) == []
+    visited.clean()
+
+
+def test_dark_mode(visit):
+    """The switch of the theme leads to a dark page and back."""
+    visited = visit(PAGES[0], viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = visited.page
+    brightness = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    seen = {}
+    for _ in range(3):
+        mode = page.evaluate("document.documentElement.dataset.theme")
+        seen[mode] = sum(page.evaluate(brightness)) / 3
+        page.locator("button.theme-switch-button:visible").first.click()
+    assert seen["dark"] < 80 < 200 < seen["light"]
+    visited.clean()
+
+
+def test_search(visit):
+    """The search finds the pages about a word."""
+    visited = visit("search", viewport={"width": 1280, "height": 900})
+    page = visited.page
+    page.goto(page.url + "?q=perceptron")
+    page.wait_for_selector("#search-results li a")
+    assert page.locator("#search-results li a").count() >= 2
+    visited.clean()
+
+
+def test_a_wrong_macro_would_be_seen(visit):
+    """The check of the formulas can fail."""
+    page = visit("book/pure-attention").page
+    page.evaluate(
+        "() => { const p = document.createElement('p'); p.className = 'math'; "
+        "p.textContent = '\\\\(\\\\nosuchmacro x\\\\)'; "
+        "document.querySelector('article').append(p); return MathJax.typesetPromise([p]); }"
+    )
+    assert len(page.evaluate(BAD_MATH)) == 1
