@@ -179,3 +179,13 @@ def test_a_wrong_macro_would_be_seen(visit):
         "document.querySelector('article').append(p); return MathJax.typesetPromise([p]); }"
     )
     assert len(page.evaluate(BAD_MATH)) == 1
+
+
+def test_a_wide_element_would_be_seen(visit):
+    """The check of the phone's width can fail."""
+    page = visit("book/pure-attention", viewport=PHONE, is_mobile=True).page
+    page.evaluate(
+        "document.querySelector('article').insertAdjacentHTML("
+        "'beforeend', '<div style=\"width: 900px\">wide</div>')"
+    )
+    assert page.evaluate(TOO_WIDE)
