@@ -21,6 +21,7 @@ export PYTHONNOUSERSITE := 1
 NOTEBOOKS := $(wildcard book/*.ipynb)
 SITE := _build/html/index.html
 PORT := 8000
+LAB_OPTIONS :=
 
 .PHONY: help book serve lab test lint unit notebooks-check site browser bench notebooks figure lock clean
 
@@ -55,7 +56,7 @@ serve: ## show the site at http://127.0.0.1:8000 (PORT=... for another port)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 lab: $(BIN)/.read ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=. book
+	$(BIN)/jupyter lab --notebook-dir=book $$(test "$$(id -u)" != 0 || echo --allow-root) $(LAB_OPTIONS)
 
 test: $(BIN)/.test ## everything: style, types, unit tests, notebooks, site, browser
 	@for step in lint unit notebooks-check book site browser; do \
