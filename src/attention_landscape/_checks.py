@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the cleaned value or raises a ValueError naming the argument."""
+"""Checks of arguments: each returns the cleaned value or raises a ValueError that names it."""
 
 from __future__ import annotations
 

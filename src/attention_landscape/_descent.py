@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
 from . import sphere
 from ._checks import Array
 from ._newton import polish_minimum
-from ._oracle import grid_size, minima_circle, minima_sphere
+from ._oracle import circle_grid, grid_size, minima_circle, minima_sphere
 from ._simplex import simplex_minimum
 from .landscape import Landscape
 from .measures import Measure
@@ -76,7 +77,8 @@ def frank_wolfe(landscape: Landscape, d: int, goal: float, rounds: int) -> tuple
         return best.gap <= goal
 
     try:
-        for count in range(1, rounds + 1):
+        while count < rounds:
+            count += 1
             before = best.gap
             points, values = oracle(mu)
             gap = gap_of(landscape, mu, values)
@@ -119,7 +121,7 @@ def _start(landscape: Landscape, d: int) -> Measure:
     if d == 2:
         spacing = 0.5 / np.sqrt(1 + landscape.attention._strength)
         n = int(min(400, max(24, np.ceil(2 * np.pi / spacing))))
-        points = sphere.from_angles((np.arange(n) + 0.381966) * (2 * np.pi / n))
+        points = sphere.from_angles(circle_grid(n))
         return _exact_masses(landscape, points, np.full(n, 1.0 / n))
     points = sphere.uniform(150 * (d - 1), d, rng=1)
     return _exact_masses(landscape, points, np.eye(1, points.shape[0])[0])
@@ -142,9 +144,7 @@ def _corrected(landscape: Landscape, mu: Measure, points: Array, values: Array) 
     own = landscape.variations(mu, mu.points, 0)[0]
     level = float(mu.masses @ own)
     useful = points[values < level]
-    fresh = [
-        p for p in useful[:100] if np.min(np.sum((mu.points - p) ** 2, axis=1)) > (1e-9) ** 2
-    ]
+    fresh = [p for p in useful[:100] if np.min(np.sum((mu.points - p) ** 2, axis=1)) > (1e-9) ** 2]
     if not fresh:
         return mu
     all_points = np.concatenate([mu.points, np.array(fresh)])
@@ -176,7 +176,7 @@ def _slid(landscape: Landscape, mu: Measure) -> Measure:
 
     start = np.concatenate([mu.points.ravel(), np.sqrt(mu.masses)])
     options = {"maxiter": 300, "maxcor": 30, "ftol": 0.0, "gtol": 1e-13 * landscape.scale}
-    found = minimize(energy, start, jac=True, method="L-BFGS-B", options=options)
+    found: Any = cast(Any, minimize)(energy, start, jac=True, method="L-BFGS-B", options=options)
     x, m, _, _ = unpack(found.x)
     keep = m > 1e-14
     return Measure(x[keep], m[keep] / m[keep].sum())

@@ -170,7 +170,11 @@ def polish_minimum(landscape: Landscape, mu: Measure, goal: float) -> tuple[Meas
             trial_size = violation(trial_value, trial_slope)
             if trial_size < (1 - 1e-3) * size:
                 mu, value, slope, frames, size = (
-                    trial, trial_value, trial_slope, trial_frames, trial_size
+                    trial,
+                    trial_value,
+                    trial_slope,
+                    trial_frames,
+                    trial_size,
                 )
                 damping = 0.0 if damping < 1e-12 else damping / 10
                 improved = True

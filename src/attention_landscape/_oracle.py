@@ -42,9 +42,12 @@ def grid_size(landscape: Landscape) -> int:
     return int(2 ** np.ceil(np.log2(max(1024.0, 64 * width))))
 
 
-def circle_roots(
-    profile: Profile, angles: Array, rising: bool | None
-) -> Array:
+def circle_grid(n: int) -> Array:
+    """Equispaced angles, turned by an irrational part: symmetric data must not hide a root."""
+    return np.asarray((np.arange(n) + 0.381966) * (2 * np.pi / n), dtype=np.float64)
+
+
+def circle_roots(profile: Profile, angles: Array, rising: bool | None) -> Array:
     """Zeros of the slope between neighbours of a grid around the circle, to rounding.
 
     ``rising=True`` keeps the minima (slope from minus to plus), ``False`` the maxima, ``None``
@@ -81,8 +84,7 @@ def circle_roots(
 def minima_circle(landscape: Landscape, mu: Measure, n_grid: int) -> tuple[Array, Array]:
     """Angles and values of the local minima of ``dE``, with the lowest grid node; by value."""
     profile = circle_profile(lambda x, order: landscape.variations(mu, x, order))
-    # the grid is turned by an irrational part of its step: symmetric data must not hide a root
-    grid = (np.arange(n_grid) + 0.381966) * (2 * np.pi / n_grid)
+    grid = circle_grid(n_grid)
     values = profile(grid, 0)[0]
     angles = np.append(circle_roots(profile, grid, True), grid[np.argmin(values)])
     values = profile(angles, 0)[0]

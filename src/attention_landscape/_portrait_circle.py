@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
@@ -179,8 +181,8 @@ def _draw_neurons(ax: Axes, perceptron: Perceptron) -> None:
         if perceptron.k <= 12:
             place = tip + 0.15 * a / lengths[j]
             ax.text(
-                *place, f"$a_{{{j + 1}}}$", ha="center", va="center", fontsize=10.5,
-                path_effects=halo(), zorder=5,
+                float(place[0]), float(place[1]), f"$a_{{{j + 1}}}$", ha="center", va="center",
+                fontsize=10.5, path_effects=halo(), zorder=5,
             )  # fmt: skip
 
 
@@ -197,7 +199,7 @@ def _draw_measure(ax: Axes, measure: Measure) -> int:
         LineCollection(list(np.stack([ray, tips], axis=1)), colors=MEASURE, linewidths=2.2,
                        zorder=4, gid="needles")
     )  # fmt: skip
-    ax.scatter(*tips.T, s=20, color=MEASURE, zorder=5, gid="tips")
+    ax.scatter(tips[:, 0], tips[:, 1], s=20, color=MEASURE, zorder=5, gid="tips")
     labelled: list[float] = []
     for i in np.argsort(-m, kind="stable")[:8]:
         if all(abs(np.angle(np.exp(1j * (t[i] - other)))) > 0.42 for other in labelled):
@@ -237,7 +239,12 @@ def _draw_histogram(ax: Axes, measure: Measure) -> None:
         for i, r in enumerate(np.sqrt(1 + ring * density))
         if density[i] > 0
     ]
-    kind = {"facecolor": MEASURE, "edgecolor": PAPER, "linewidth": 0.4, "zorder": 2.5}
+    kind: dict[str, Any] = {
+        "facecolor": MEASURE,
+        "edgecolor": PAPER,
+        "linewidth": 0.4,
+        "zorder": 2.5,
+    }
     ax.add_collection(PatchCollection(bars, gid="histogram", **kind))
     level = Circle((0, 0), np.sqrt(1 + ring), fill=False, edgecolor=INK, linestyle=":", zorder=4)
     level.set(linewidth=1.2, gid="uniform")

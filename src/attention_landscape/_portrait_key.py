@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -39,7 +40,11 @@ def mass_text(m: float) -> str:
 
 
 def key(
-    figure: Figure, axs: list[Axes], landscapes: Sequence[Landscape], limit: float, *ds: int
+    figure: Figure | SubFigure,
+    axs: list[Axes],
+    landscapes: Sequence[Landscape],
+    limit: float,
+    *ds: int,
 ) -> None:
     """Explain colours, hatches and marks below a figure."""
     perceptrons = [item.perceptron for item in landscapes if item.perceptron is not None]
@@ -60,20 +65,30 @@ def key(
             dashes = (0, (2.5, 1.5))
             handles.append(Line2D([], [], color=INK, linestyle=dashes, label="neuron, $w_j < 0$"))
         if 3 in ds:
-            mark = {"marker": "^", "linestyle": "none", "color": INK, "markersize": 7}
+            mark: dict[str, Any] = {
+                "marker": "^",
+                "linestyle": "none",
+                "color": INK,
+                "markersize": 7,
+            }
             handles.append(Line2D([], [], label="neuron (hollow: behind)", **mark))
     drawn = {artist.get_gid() for ax in axs for artist in ax.get_children()}
     if "needles" in drawn:
-        pin = {"marker": "o", "markevery": [-1], "linestyle": "-", "linewidth": 2.2}
+        pin: dict[str, Any] = {"marker": "o", "markevery": [-1], "linestyle": "-", "linewidth": 2.2}
         handles.append(Line2D([], [], label="atom (length: mass)", color=MEASURE, **pin))
     if "uniform" in drawn:
         handles.append(Patch(facecolor=MEASURE, label="tokens (area: mass)"))
         handles.append(Line2D([], [], color=INK, linestyle=":", label="uniform law"))
     if 3 in ds:
-        dot = {"marker": "o", "linestyle": "none", "color": MEASURE, "markersize": 7}
+        dot: dict[str, Any] = {
+            "marker": "o",
+            "linestyle": "none",
+            "color": MEASURE,
+            "markersize": 7,
+        }
         handles.append(Line2D([], [], label="atom in front", **dot))
         handles.append(Line2D([], [], label="atom behind", markerfacecolor="none", **dot))
     if handles:
-        columns = 3 if figure.get_figwidth() > 6 else 2
+        columns = 3 if figure.bbox.width / figure.dpi > 6 else 2
         figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.2,
                       columnspacing=1.2)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -112,7 +113,7 @@ def sphere_portrait(
     areas = dot_areas(atoms.masses)
     for front in (False, True):
         pick = (places[:, 2] >= 0) == front
-        dots = ax.scatter(*places[pick, :2].T, s=areas[pick], zorder=5 + front)
+        dots = ax.scatter(places[pick, 0], places[pick, 1], s=areas[pick], zorder=5 + front)
         dots.set(facecolor=MEASURE if front else "none", edgecolor=PAPER if front else MEASURE)
         dots.set(linewidth=0.07 * np.sqrt(areas.max()) if front else 0.9)
         dots.set_gid("front" if front else "back")
@@ -175,7 +176,8 @@ def portrait_grid(
     figure, grid = plt.subplots(
         len(table), columns, figsize=(width, height), squeeze=False, layout="compressed"
     )
-    figure.get_layout_engine().set(h_pad=0.12)  # type: ignore[union-attr]
+    engine: Any = figure.get_layout_engine()
+    engine.set(h_pad=0.12)
     for row, line in zip(table, grid, strict=True):
         for ax in line[len(row) :]:
             ax.set_axis_off()

@@ -75,4 +75,3 @@ def _face_minimum(matrix: Array, linear: Array, face: np.ndarray) -> Array:
     right = np.append(-linear[face] / scale, 1.0)
     solution = np.linalg.lstsq(system, right, rcond=1e-15)[0]
     return solution[:k] / solution[:k].sum()
-

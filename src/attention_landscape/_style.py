@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -72,7 +72,7 @@ def style() -> None:
     >>> plt.rcParams["figure.facecolor"]
     '#FFFFFF'
     """
-    plt.rcParams.update(RC)
+    plt.rcParams.update(cast(Any, RC))
 
 
 def axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:

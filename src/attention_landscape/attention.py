@@ -120,7 +120,7 @@ class Attention:
 
     def exponents(self, points: Array) -> Array:
         """Return ``beta y`` or ``B^T y`` for each row ``y``: the kernel is ``e^{x . that}``."""
-        return self.beta * points if self.matrix is None else points @ self.matrix
+        return self._strength * points if self.matrix is None else points @ self.matrix
 
     def sums(
         self, mu: Measure, x: Array, order: int, *, relative: bool = False, last: bool = False
@@ -299,7 +299,7 @@ class Attention:
         constant = special.gammaln(d / 2) + nu * math.log(2 / self.beta)
         bessel = special.ive(j + nu, self.beta)
         scale = math.exp(constant + self.beta + self.log_scale)
-        values: Array = bessel * scale
+        values = np.asarray(bessel * scale, dtype=np.float64)
         small = bessel < 1e-290
         if small.any():  # the power series, whose first terms are enough where I underflows
             k = j[small] + nu

@@ -10,7 +10,7 @@ from . import sphere
 from ._checks import Array, choice, integer, number
 from ._descent import frank_wolfe
 from ._newton import MAX_COORDINATES, largest, polish_positions
-from ._oracle import circle_profile, circle_roots, descend, grid_size
+from ._oracle import Profile, circle_grid, circle_profile, circle_roots, descend, grid_size
 from .landscape import COINCIDENT, NORMALIZATIONS, Landscape
 from .measures import Measure
 
@@ -350,7 +350,7 @@ def maximize(landscape: Landscape, d: int | None = None) -> Maximum:
 
     if d == 2:
         n_grid = grid_size(landscape)
-        grid = (np.arange(n_grid) + 0.381966) * (2 * np.pi / n_grid)
+        grid = circle_grid(n_grid)
         profile = circle_profile(potential)
         angles = np.concatenate([circle_roots(profile, grid, None), _flat_arcs(profile, grid)])
         points = sphere.from_angles(angles if angles.size else grid[:1])
@@ -404,7 +404,7 @@ def _compacted(landscape: Landscape, mu: Measure, normalization: str) -> Measure
     while tol >= 1e-9:
         merged = mu.merged(tol)
         if merged.n < mu.n:
-            away, _ = cKDTree(merged.points).query(mu.points[mu.masses > 0])
+            away = np.asarray(cKDTree(merged.points).query(mu.points[mu.masses > 0])[0])
             if away.max() <= 2 * tol:
                 return merged
         tol /= 10
@@ -483,7 +483,7 @@ def _barrier(landscape: Landscape, mu: Measure) -> float:
     """Smallest rise of ``dE`` half-way between an atom and its nearest neighbour."""
     from scipy.spatial import cKDTree
 
-    _, index = cKDTree(mu.points).query(mu.points, k=2)
+    index = np.asarray(cKDTree(mu.points).query(mu.points, k=2)[1])
     middle = mu.points + mu.points[index[:, 1]]
     middle = sphere.project(middle[np.linalg.norm(middle, axis=1) > 1e-9])
     if len(middle) == 0:
@@ -492,7 +492,7 @@ def _barrier(landscape: Landscape, mu: Measure) -> float:
     return float(landscape.variations(mu, middle, 0)[0].min() - level)
 
 
-def _flat_arcs(profile, angles: Array) -> Array:  # type: ignore[no-untyped-def]
+def _flat_arcs(profile: Profile, angles: Array) -> Array:
     """Middles of the arcs of a grid on which the slope vanishes identically."""
     flat = profile(angles, 1)[1] == 0
     if flat.all() or not flat.any():

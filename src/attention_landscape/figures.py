@@ -86,9 +86,7 @@ def potential_plot(
     return ax
 
 
-def first_variation_plot(
-    landscape: Landscape, measure: Measure, *, ax: Axes | None = None
-) -> Axes:
+def first_variation_plot(landscape: Landscape, measure: Measure, *, ax: Axes | None = None) -> Axes:
     r"""Plot the first variation on the circle against the angle, with the atoms marked.
 
     The dashed line is the mean of the first variation over the measure. At a global minimiser

@@ -177,9 +177,7 @@ def gradient_flow(
     if normalization == "unnormalized" and worst_rise > 1e-9 * landscape.scale:
         message += f"; the energy was not monotone (a step of {worst_rise:.3g} the wrong way)"
     all_t, points, energies = kept.finish(t, x, energy)
-    return Trajectory(
-        all_t, points, energies, Measure(x.copy(), masses), residual, status, message
-    )
+    return Trajectory(all_t, points, energies, Measure(x.copy(), masses), residual, status, message)
 
 
 def layer(
@@ -419,12 +417,14 @@ def _layer(
     )
     average = gradient / value[:, None]
     if attention.matrix is None:
-        average /= attention.beta
+        average /= attention._strength
     else:  # the sums averaged B^T y
-        average = np.linalg.solve(attention.matrix.T, average.T).T
+        average = np.asarray(np.linalg.solve(attention.matrix.T, average.T).T, dtype=float)
     y = sphere.project(x + signed_dt * average)
-    return y if perceptron is None else sphere.project(
-        y + signed_dt / 2 * perceptron._ambient_gradient(y)
+    return (
+        y
+        if perceptron is None
+        else sphere.project(y + signed_dt / 2 * perceptron._ambient_gradient(y))
     )
 
 
@@ -468,7 +468,7 @@ def _flow_arguments(
     times = None
     if t_eval is not None:
         times = array("t_eval", t_eval, ndim=1)
-        end = times[-1] if times.size and t_max is None else t_max
+        end = t_max if t_max is not None else times[-1] if times.size else 0.0
         if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0) or times[-1] > end:
             raise ValueError(f"t_eval must increase within [0, t_max], got {t_eval!r:.60}")
         t_max = float(end)

@@ -49,9 +49,7 @@ class Landscape:
 
     def __post_init__(self) -> None:
         if not isinstance(self.attention, Attention):
-            raise ValueError(
-                f"attention must be an Attention, got {type(self.attention).__name__}"
-            )
+            raise ValueError(f"attention must be an Attention, got {type(self.attention).__name__}")
         if self.perceptron is not None and not isinstance(self.perceptron, Perceptron):
             raise ValueError(
                 f"perceptron must be a Perceptron or None, got {type(self.perceptron).__name__}"
@@ -70,8 +68,9 @@ class Landscape:
     @property
     def scale(self) -> float:
         """The natural size of the field: ``e^{beta + log_scale}`` plus the weight bound."""
-        return self.attention.peak + (0.0 if self.perceptron is None else
-                                      self.perceptron.weight_bound)
+        return self.attention.peak + (
+            0.0 if self.perceptron is None else self.perceptron.weight_bound
+        )
 
     def energy(self, mu: Measure) -> float:
         """Return ``E[mu]``.
@@ -320,8 +319,9 @@ class Landscape:
         Examples
         --------
         >>> mu = Measure([[1.0, 0.0]])
-        >>> Landscape(Attention(beta=1.0)).source_derivative(mu, np.array([[0.0, 1.0]])).round(4) + 0.0
-        array([[0.    , 2.7183]])
+        >>> landscape = Landscape(Attention(beta=1.0))
+        >>> landscape.source_derivative(mu, np.array([[0.0, 1.0]]))[0, 1].round(4)
+        np.float64(2.7183)
         """
         x, p = mu.points, self.attention.prefactor
         if mu.d == 2 and self.attention.matrix is None:
@@ -382,7 +382,7 @@ class Landscape:
                 "use mu.merged(tol)"
             )
         root = np.repeat(np.sqrt(mu.masses), mu.d - 1)
-        return np.linalg.eigvalsh(self.hessian(mu) / np.outer(root, root))
+        return np.asarray(np.linalg.eigvalsh(self.hessian(mu) / np.outer(root, root)), dtype=float)
 
     def _check(self, mu: Measure) -> None:
         if not isinstance(mu, Measure):

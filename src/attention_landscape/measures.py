@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,7 +56,7 @@ class Measure:
     """
 
     points: Array
-    masses: Array = field(default=None)  # type: ignore[assignment]
+    masses: Array = field(default=cast(Any, None))
 
     def __init__(self, points: ArrayLike, masses: ArrayLike | None = None) -> None:
         x = unit_rows("points", points)
@@ -211,16 +211,16 @@ class Measure:
             ring = sphere.from_angles(np.arange(2 * k) * (np.pi / k))
             radius = np.sqrt((1 - height) * (1 + height))
             points = np.concatenate(
-                [np.repeat(radius, 2 * k)[:, None] * np.tile(ring, (k, 1)),
-                 np.repeat(height, 2 * k)[:, None]],
+                [
+                    np.repeat(radius, 2 * k)[:, None] * np.tile(ring, (k, 1)),
+                    np.repeat(height, 2 * k)[:, None],
+                ],
                 axis=1,
             )
             weights = np.repeat(weight / 2 / (2 * k), 2 * k)
         values = array("density", density(points), ndim=1)
         if values.shape != weights.shape:
-            raise ValueError(
-                f"density must return shape {weights.shape}, got shape {values.shape}"
-            )
+            raise ValueError(f"density must return shape {weights.shape}, got shape {values.shape}")
         if values.min() < 0:
             raise ValueError(f"density must be >= 0, got {values.min():.6g}")
         masses = values * weights

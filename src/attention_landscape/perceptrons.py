@@ -397,7 +397,7 @@ class Perceptron:
         >>> Perceptron([[1.0, 0.0]], [1.0]).inactive([[1.0, 0.0], [-1.0, 0.0]])
         array([False,  True])
         """
-        return (self._preactivations(unit_rows("x", x, d=self.d)) <= 0).all(axis=1)
+        return np.asarray((self._preactivations(unit_rows("x", x, d=self.d)) <= 0).all(axis=1))
 
     def _preactivations(self, x: Array) -> Array:
         return x @ self.directions.T + self.biases
