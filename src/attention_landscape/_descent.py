@@ -32,6 +32,7 @@ class State:
     measure: Measure
     gap: float
     polished: bool = False
+    interrupted: bool = False
 
 
 def make_oracle(landscape: Landscape, d: int) -> Oracle:
@@ -97,7 +98,7 @@ def frank_wolfe(landscape: Landscape, d: int, goal: float, rounds: int) -> tuple
                 mu = _slid(landscape, mu)
         best = _simplified(landscape, oracle, best, goal)
     except KeyboardInterrupt:
-        pass  # what was found so far is whole: return it
+        best.interrupted = True  # what was found so far is whole: return it
     return best, count
 
 

@@ -50,28 +50,42 @@ def simplex_minimum(matrix: Array, linear: Array, masses: Array) -> Array:
 
 def _descend_faces(matrix: Array, linear: Array, m: Array) -> Array:
     """Walk to the minimiser on the face of ``m``, to smaller faces where a mass would vanish."""
+    scale = np.abs(matrix).max() + np.abs(linear).max()
     while True:
         face = np.flatnonzero(m > 0)
-        start, target = m[face], _face_minimum(matrix, linear, face)
+        start = m[face]
+        step, bounded = _face_step(matrix[np.ix_(face, face)], (matrix @ m + linear)[face], scale)
         result = np.zeros_like(m)
-        if (target > 0).all():
-            result[face] = target
-            return result
-        falling = np.flatnonzero(target <= 0)
-        ratio = start[falling] / (start[falling] - target[falling])
-        new = start + ratio.min() * (target - start)
-        new[falling[ratio <= ratio.min() * (1 + 1e-12)]] = 0.0
-        new[new < 0] = 0.0
+        falling = np.flatnonzero(step < 0)
+        ratio = start[falling] / -step[falling]
+        length = float(ratio.min()) if falling.size else np.inf
+        if bounded and length > 1:
+            new = start + step
+        elif np.isinf(length):
+            return m
+        else:
+            new = start + length * step
+            new[falling[ratio <= length * (1 + 1e-12)]] = 0.0
+            new[new < 0] = 0.0
         result[face] = new / new.sum()
         m = result
+        if bounded and length > 1:
+            return m
 
 
-def _face_minimum(matrix: Array, linear: Array, face: np.ndarray) -> Array:
-    k = face.size
-    system = np.zeros((k + 1, k + 1))
-    scale = np.abs(matrix[np.ix_(face, face)]).max()
-    system[:k, :k] = matrix[np.ix_(face, face)] / scale
-    system[:k, k] = system[k, :k] = 1.0
-    right = np.append(-linear[face] / scale, 1.0)
-    solution = np.linalg.lstsq(system, right, rcond=1e-15)[0]
-    return solution[:k] / solution[:k].sum()
+def _face_step(matrix: Array, gradient: Array, scale: float) -> tuple[Array, bool]:
+    """Step to the minimiser on the plane of a face, or a direction in which it falls forever.
+
+    On the null space of the matrix the energy is linear: where it falls, there is no minimiser
+    on the plane, and the walk must go on to the boundary of the face.
+    """
+    centred = matrix - matrix.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    w, q = np.linalg.eigh((centred + centred.T) / 2)
+    slope = q.T @ (gradient - gradient.mean())
+    null = w <= 1e-14 * max(np.abs(w).max(), 1e-300)
+    if np.abs(slope[null]).max(initial=0.0) > 2e-15 * scale * np.sqrt(w.size):
+        direction = -q[:, null] @ slope[null]
+        return direction - direction.mean(), False
+    step = -q[:, ~null] @ (slope[~null] / w[~null])
+    return step - step.mean(), True

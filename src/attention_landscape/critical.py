@@ -293,7 +293,9 @@ def minimize(landscape: Landscape, d: int | None = None, *, tol: float = 1e-10) 
     mu = state.measure
     message = f"gap {state.gap:.2e} after {rounds} rounds"
     success = state.gap <= tol * scale
-    if not success:
+    if state.interrupted:
+        message = f"interrupted: {message}"
+    elif not success:
         message = f"no convergence: {message}, above {tol * scale:.2e}"
     if mu.n > 1:
         barrier = _barrier(landscape, mu)
