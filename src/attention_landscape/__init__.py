@@ -7,6 +7,7 @@ energy on measures. Flows move measures on it, and critical points are where the
 from typing import Any
 
 from . import bounds, sphere
+from ._extended import ExtendedMinimum
 from .attention import Attention
 from .critical import (
     CriticalPoint,
@@ -15,6 +16,7 @@ from .critical import (
     classify,
     maximize,
     minimize,
+    minimize_extended,
     polish,
 )
 from .flows import Trajectory, gradient_flow, iterate_layer, layer, step
@@ -37,9 +39,11 @@ __all__ = [
     "polish",
     "classify",
     "minimize",
+    "minimize_extended",
     "maximize",
     "CriticalPoint",
     "Minimum",
+    "ExtendedMinimum",
     "Maximum",
     "figures",
     "bounds",

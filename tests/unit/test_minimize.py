@@ -317,6 +317,74 @@ def test_failure_is_told(monkeypatch):
     assert found.energy == landscape_of("relu", 10.0).energy(found.measure)
 
 
+def test_X4_forty_digits_find_the_fifteen_atoms():
+    activation, beta, energy, angles, masses = MINIMA[4]
+    landscape = landscape_of(activation, beta)
+    sharp = al.minimize_extended(landscape, al.minimize(landscape), digits=40)
+    assert sharp.success and sharp.n_atoms == 15 and sharp.gap < 1e-39
+    np.testing.assert_allclose([float(t) for t in sharp.angles], angles, atol=1e-15, rtol=0)
+    np.testing.assert_allclose([float(m) for m in sharp.masses], masses, atol=1e-15, rtol=0)
+    assert float(sharp.energy) == energy
+    spectrum = al.classify(landscape, sharp.measure).spectrum
+    assert spectrum[0] == pytest.approx(1.26e-5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "activation", ["relu", "leaky_relu", "identity", "gelu", "tanh", "softplus"]
+)
+def test_extended_functions_agree_with_double_precision(activation):
+    import mpmath as mp
+
+    from attention_landscape._extended import _Circle
+
+    perceptron = al.Perceptron([[0.6, 0.8], [-1.0, 0.3]], [0.7, -0.4], [0.1, -0.2],
+                               activation=activation)  # fmt: skip
+    landscape = al.Landscape(al.Attention(1.5, log_scale=-0.5), perceptron)
+    mu = al.Measure.from_angles([0.3, 2.0, 4.0], [0.2, 0.5, 0.3])
+    at = np.array([0.7, 3.3])
+    value, gradient, hessian = landscape.variations(mu, al.sphere.from_angles(at), 2)
+    frame = al.sphere.tangent_frames(al.sphere.from_angles(at))[:, 0]
+    with mp.workdps(30):
+        circle = _Circle(landscape)
+        atoms = [mp.mpf(t) for t in (0.3, 2.0, 4.0)], [mp.mpf(m) for m in (0.2, 0.5, 0.3)]
+        sharp = np.array([[float(x) for x in circle.variation(mp.mpf(t), *atoms)] for t in at])
+        assert float(circle.energy(*atoms)) == pytest.approx(landscape.energy(mu), rel=1e-14)
+    np.testing.assert_allclose(sharp[:, 0], value, rtol=1e-13)
+    np.testing.assert_allclose(sharp[:, 1], np.sum(frame * gradient, axis=1), atol=1e-13)
+    bends = np.einsum("id,ide,ie->i", frame, hessian, frame)
+    np.testing.assert_allclose(sharp[:, 2], bends, atol=1e-13)
+
+
+def test_extended_failure_is_told():
+    landscape = landscape_of("relu", 1.0)
+    found = al.minimize(landscape)
+    lone = al.Minimum(al.Measure([[1.0, 0.0]]), 0.0, 1.0, 1, False, "", 0)
+    sharp = al.minimize_extended(landscape, lone, digits=16)
+    assert not sharp.success and "support not found" in sharp.message
+    custom = al.Activation(
+        "own", np.tanh, lambda s: 1 - np.tanh(s) ** 2, np.square, 1.0, "analytic"
+    )
+    bad = [
+        ("digits", lambda: al.minimize_extended(landscape, found, digits=3)),
+        ("found", lambda: al.minimize_extended(landscape, found.measure)),
+        ("landscape", lambda: al.minimize_extended(None, found)),
+        ("matrix", lambda: al.minimize_extended(
+            al.Landscape(al.Attention(matrix=np.eye(2))), found)),
+        ("circle", lambda: al.minimize_extended(
+            al.Landscape(al.Attention(1.0)),
+            al.Minimum(al.Measure(np.eye(3)), 0.0, 1.0, 3, False, "", 0))),
+        ("activations", lambda: al.minimize_extended(
+            al.Landscape(al.Attention(1.0), al.Perceptron([[1.0, 0.0]], [1.0], activation=custom)),
+            found)),
+        ("atoms", lambda: al.minimize_extended(
+            al.Landscape(al.Attention(50.0)),
+            al.Minimum(al.Measure.from_angles(np.arange(100) * 0.06), 0.0, 1.0, 9, False, "", 0))),
+    ]  # fmt: skip
+    for text, call in bad:
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
 @pytest.mark.parametrize("rank", [1, 3, 6])
 def test_simplex_minimum_against_all_faces(rank):
     rng = np.random.default_rng(rank)
