@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import sphere
 from ._checks import Array, array, integer, number, unit_rows
+from ._linkage import linkage, merge_circle, merge_sphere
+from ._transport import circle_distance
 
 #: The masses may miss a sum of one by this; they are then divided by their sum.
 MASS_TOLERANCE = 1e-8
-
-#: Above this many close pairs, ``merged`` first joins points closer than ``tol / 1000``.
-_MANY_PAIRS = 2e7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,7 +263,7 @@ class Measure:
             raise ValueError(f"tol must be >= 0, got {tol}")
         keep = self.masses > 0
         x, m = self.points[keep], self.masses[keep]
-        return _merge_circle(x, m, tol) if self.d == 2 else _merge_sphere(x, m, tol)
+        return Measure(*(merge_circle if self.d == 2 else merge_sphere)(x, m, tol))
 
     def clusters(self, diameter: float) -> list[NDArray[np.intp]]:
         """Find the groups of atoms of at most the given diameter.
@@ -297,7 +296,7 @@ class Measure:
         if diameter < 0:
             raise ValueError(f"diameter must be >= 0, got {diameter}")
         if self.d != 2:
-            labels = _linkage(self.points, diameter)
+            labels = linkage(self.points, diameter)
             order = np.argsort(labels, kind="stable")
             return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
         if diameter >= 2 * np.pi:
@@ -418,7 +417,7 @@ def wasserstein(mu: Measure, nu: Measure, *, p: float = 2) -> float:
     if p < 1:
         raise ValueError(f"p must be a finite number >= 1, got {p}")
     if mu.d == 2:
-        return _wasserstein_circle(mu, nu, p)
+        return circle_distance((mu.angles, mu.masses), (nu.angles, nu.masses), p)
     from scipy.optimize import linear_sum_assignment
 
     if mu.n != nu.n or mu.n > 2000:
@@ -432,141 +431,3 @@ def wasserstein(mu: Measure, nu: Measure, *, p: float = 2) -> float:
     cost = (2 * np.arcsin(np.minimum(chord / 2, 1.0))) ** p
     rows, columns = linear_sum_assignment(cost)
     return float(cost[rows, columns].mean() ** (1 / p))
-
-
-def _wasserstein_circle(mu: Measure, nu: Measure, p: float) -> float:
-    a, level_a = _quantiles(mu)
-    b, level_b = _quantiles(nu)
-
-    def lifted(angles: Array, levels: Array, u: Array) -> Array:
-        turns = np.floor(u)
-        index = np.searchsorted(levels, u - turns, side="right")
-        index = np.minimum(index, angles.size - 1)
-        return angles[index] + 2 * np.pi * turns
-
-    def cost_and_slope(shift: float) -> tuple[float, float]:
-        cuts = np.concatenate([level_a, np.mod(level_b - shift, 1.0)])
-        cuts.sort()
-        width = np.diff(cuts, prepend=0.0)
-        middle = cuts - width / 2
-        gap = np.abs(lifted(a, level_a, middle) - lifted(b, level_b, middle + shift))
-        cost = float(width @ gap**p)
-        # Raising the shift replaces, just below each jump of nu's quantiles, the value before
-        # the jump by the value after it.
-        here = lifted(a, level_a, level_b - shift)
-        after = np.append(b[1:], b[0] + 2 * np.pi)
-        slope = float(np.sum(np.abs(here - after) ** p - np.abs(here - b) ** p))
-        return cost, slope
-
-    low, high = -1.0, 1.0
-    (cost_low, slope_low), (cost_high, slope_high) = cost_and_slope(low), cost_and_slope(high)
-    best = min(cost_low, cost_high)
-    for step in range(200):
-        if slope_low >= 0 or slope_high <= 0 or high - low < 4e-16:
-            break
-        # where the two tangents meet: exact once no breakpoint is left between
-        meet = (cost_high - cost_low + slope_low * low - slope_high * high) / (
-            slope_low - slope_high
-        )
-        floor = cost_low + slope_low * (meet - low)
-        shift = min(max(meet, low), high) if step % 2 == 0 else (low + high) / 2
-        cost, slope = cost_and_slope(shift)
-        best = min(best, cost)
-        if best - floor <= 1e-15 * max(best, 1e-300):
-            break
-        if slope < 0:
-            low, cost_low, slope_low = shift, cost, slope
-        else:
-            high, cost_high, slope_high = shift, cost, slope
-    return float(max(best, 0.0) ** (1 / p))
-
-
-def _quantiles(mu: Measure) -> tuple[Array, Array]:
-    """Sorted angles of positive mass and the cumulative masses, the last exactly one."""
-    angles, masses = mu.angles, mu.masses
-    order = np.argsort(angles, kind="stable")
-    order = order[masses[order] > 0]
-    levels = np.cumsum(masses[order])
-    levels[-1] = 1.0
-    return angles[order], np.minimum(levels, 1.0)
-
-
-def _merge_circle(x: Array, m: Array, tol: float) -> Measure:
-    angles = sphere.to_angles(x)
-    order = np.argsort(angles, kind="stable")
-    x, m, angles = x[order], m[order], angles[order]
-    n = m.size
-    gaps = np.diff(angles, append=angles[0] + 2 * np.pi)
-    cuts = np.flatnonzero(gaps > tol)
-    if cuts.size == 0 and n > 1:  # one chain around the circle: cut at the widest gap
-        cuts = np.array([int(np.argmax(gaps))])
-    start = int((cuts[-1] + 1) % n) if n > 1 else 0
-    # unroll from the first atom after a cut, so that each chain is an increasing run
-    unrolled = np.roll(angles, -start)
-    unrolled = unrolled + 2 * np.pi * (unrolled < unrolled[0])
-    rolled_m, rolled_x = np.roll(m, -start), np.roll(x, -start, axis=0)
-    firsts = np.concatenate([[0], np.flatnonzero(np.roll(gaps, -start)[:-1] > tol) + 1])
-    if cuts.size == 1:
-        firsts = np.array([0])
-    sizes = np.diff(firsts, append=n)
-    base = unrolled[firsts]
-    mass = np.add.reduceat(rolled_m, firsts)
-    offset = np.add.reduceat(rolled_m * (unrolled - np.repeat(base, sizes)), firsts) / mass
-    points = sphere.from_angles(base + offset)
-    alone = (sizes == 1) | (offset == 0)
-    points[alone] = rolled_x[firsts[alone]]  # an atom that stays put keeps its coordinates
-    order = np.argsort(sphere.to_angles(points), kind="stable")
-    return Measure(points[order], mass[order])
-
-
-def _merge_sphere(x: Array, m: Array, tol: float) -> Measure:
-    labels = _linkage(x, tol)
-    k = int(labels.max()) + 1
-    mass = np.bincount(labels, weights=m, minlength=k)
-    first = np.full(k, x.shape[0])
-    np.minimum.at(first, labels, np.arange(x.shape[0]))
-    mean = _label_sums(labels, m[:, None] * (x - x[first[labels]]), k) / mass[:, None]
-    points = sphere.project(x[first] + mean)
-    for _ in range(100):  # Karcher's iteration for the Frechet mean
-        shift = _label_sums(labels, m[:, None] * sphere._log(points[labels], x), k)
-        shift /= mass[:, None]
-        points = sphere._exp(points, shift)
-        if np.abs(shift).max() < 1e-15:
-            break
-    alone = (np.bincount(labels, minlength=k) == 1) | (mean == 0).all(axis=1)
-    points[alone] = x[first[alone]]
-    return Measure(points, mass)
-
-
-def _label_sums(labels: NDArray[np.intp], values: Array, k: int) -> Array:
-    columns = [np.bincount(labels, weights=column, minlength=k) for column in values.T]
-    return np.stack(columns, axis=1)
-
-
-def _linkage(x: Array, tol: float) -> NDArray[np.intp]:
-    """Label the classes of single linkage at geodesic distance ``tol``, by first appearance."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import cKDTree
-
-    n = x.shape[0]
-    if tol >= np.pi:
-        return np.zeros(n, dtype=np.intp)
-    chord = 2 * math.sin(tol / 2)
-    tree = cKDTree(x)
-    cell = None
-    if n > 5000 and tree.count_neighbors(tree, chord) > 2 * _MANY_PAIRS:
-        side = chord / 1000 / math.sqrt(x.shape[1])
-        _, index, cell = np.unique(
-            np.floor(x / side), axis=0, return_index=True, return_inverse=True
-        )
-        tree = cKDTree(x[index])
-    pairs = tree.query_pairs(chord * (1 + 1e-15), output_type="ndarray")
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(tree.n, tree.n))
-    labels = connected_components(graph, directed=False)[1]
-    if cell is not None:
-        labels = labels[cell.ravel()]
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.intp)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse]

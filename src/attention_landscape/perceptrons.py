@@ -94,8 +94,9 @@ def _log_cosh(s: Array) -> Array:
 
 def _softplus_primitive(s: Array) -> Array:
     # -2 Li2(-e^s) - pi^2/6; for s > 0 by the inversion of the dilogarithm (no overflow)
-    tail = 2 * special.spence(1 + np.exp(-np.abs(s)))
-    return np.where(s > 0, s**2 + np.pi**2 / 6 + tail, -tail - np.pi**2 / 6)
+    # -pi^2/6 is 2 Li2(-1), computed as the tail is: the value at 0 is then exactly 0
+    tail = 2 * (special.spence(1 + np.exp(-np.abs(s))) - special.spence(2.0))
+    return np.where(s > 0, s**2 + tail, -tail)
 
 
 ACTIVATIONS: dict[str, Activation] = {

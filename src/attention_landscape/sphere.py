@@ -147,8 +147,9 @@ def log(points: ArrayLike, targets: ArrayLike) -> Array:
 
 
 def _log(x: Array, y: Array) -> Array:
-    # x.y - 1 cancels for close pairs; the tangent part of y - x does not.
-    v = _tangent(x, y - x)
+    # The tangent part of y is that of y - x, or of y + x: the smaller one cancels less.
+    side = np.where(np.einsum("ij,ij->i", x, y) >= 0, 1.0, -1.0)
+    v = _tangent(x, y - side[:, None] * x)
     s = np.linalg.norm(v, axis=1)
     angle = _angle(x, y)
     factor = np.divide(angle, s, out=np.ones_like(s), where=s > 0)
