@@ -195,7 +195,8 @@ def layer(
     points : (n, d) array
         Tokens, unit rows.
     attention : Attention
-        Softmax attention; ``V = I`` for ascent, ``-I`` for descent.
+        Softmax attention; ``V = I`` for ascent, ``-I`` for descent, with a matrix too: the flow
+        of ``Landscape(Attention(matrix=B))`` is the limit for ``V = +-B`` instead.
     perceptron : Perceptron or None
         ``W = A^T Omega`` for ascent, ``-A^T Omega`` for descent.
     dt : float

@@ -192,6 +192,20 @@ def test_P1_minimiser_has_the_symmetry_of_the_neurons():
     assert al.wasserstein(mu, mirrored) < 1e-7
 
 
+@pytest.mark.parametrize(("name", "beta"), [("relu", 2.0), ("gelu", 1.0), ("tanh", 4.0)])
+def test_P1_two_starts_reach_one_energy(name, beta, monkeypatch):
+    landscape = landscape_of(name, beta)
+    first = al.minimize(landscape)
+
+    def elsewhere(landscape, d):
+        return al.Measure.uniform(3, d, rng=9)
+
+    monkeypatch.setattr(_descent, "_start", elsewhere)
+    second = al.minimize(landscape)
+    assert second.success
+    assert abs(second.energy - first.energy) <= first.gap + second.gap + 1e-13 * landscape.scale
+
+
 def test_T1_relu_minimisers_are_resolved_and_finite():
     for seed in range(8):
         perceptron = al.Perceptron.random(2, k=3, rng=seed)
