@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from . import _threads, sphere, summation
 from ._checks import Array, array, choice, integer, number, unit_rows
@@ -24,6 +24,9 @@ _BLOCK = 1 << 13
 
 #: Accepted steps after which a flow without ``t_max`` gives up.
 MAX_STEPS = 100_000
+
+#: Every so many steps a flow of more than `_MANY` tokens looks whether tokens have met.
+_MEETING, _MANY = 4, 250
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,9 @@ def gradient_flow(
         Increasing times in ``[0, t_max]`` to keep. Without it only start and end are kept. If
         the flow stops before, the times reached are kept, then the last state.
     rtol, atol : float
-        Tolerances of a step.
+        Tolerances of a step; with ``stationary_tol`` they shrink with the residual. Tokens that
+        have met to within ``atol`` move on as one, as solutions that meet stay together: a flow
+        of many tokens is fast once they are in clusters.
     stationary_tol : float, optional
         Stop when the largest field norm is at most this. Default ``1e-8 scale`` when neither
         ``t_max`` nor ``t_eval`` is given, else no such stop.
@@ -124,21 +129,21 @@ def gradient_flow(
         landscape, mu, direction, normalization, t_max, t_eval, stationary_tol
     )
     rtol, atol = number("rtol", rtol, positive=True), number("atol", atol, positive=True)
-    masses, shape = mu.masses, mu.points.shape
+    x, masses, labels = mu.points, mu.masses, np.arange(mu.n, dtype=np.intp)
+    shape = x.shape
 
     def speed(_: float, y: Array) -> Array:
         field = _field(landscape, _unit(y, shape), masses, normalization)[0]
         field *= sign
         return field.ravel()
 
-    x = mu.points
     energy, field = _energy_and_field(landscape, x, masses, normalization)
     residual = _largest(field)
     kept = _Kept(times, x, energy)
     t, worst_rise, status = 0.0, 0.0, None
-    solver = None
+    solver, first = None, None
     try:
-        for _ in range(MAX_STEPS):
+        for i in range(MAX_STEPS):
             if stationary_tol is not None and residual <= stationary_tol:
                 status = 1
                 break
@@ -146,7 +151,13 @@ def gradient_flow(
                 status = 0
                 break
             if solver is None:
-                solver = DOP853(speed, 0.0, x.ravel(), t_max, rtol=rtol, atol=atol)
+                solver = DOP853(
+                    speed, t, x.ravel(), t_max, rtol=rtol, atol=atol, first_step=first
+                )  # fmt: skip
+            if stationary_tol is not None:  # errors of a step must not hide that it settles
+                most = max(residual / (10 * landscape.scale), 1e-13)
+                solver.rtol = min(rtol, most)  # type: ignore[attr-defined]
+                solver.atol = min(atol, most)  # type: ignore[attr-defined]
             failure = solver.step()
             if solver.status == "failed":
                 status, reason = -1, str(failure)
@@ -157,11 +168,19 @@ def gradient_flow(
             solver.y, solver.f = new.ravel(), sign * field.ravel()
             while between is not None and kept.wants(solver.t):
                 state = _unit(between(kept.next), shape)
-                kept.add(state, _energy_and_field(landscape, state, masses, normalization)[0])
+                kept.add(
+                    state[labels], _energy_and_field(landscape, state, masses, normalization)[0]
+                )
             worst_rise = max(worst_rise, -sign * (new_energy - energy))
             t, x, energy, residual = float(solver.t), new, new_energy, _largest(field)
             if callback is not None:
                 callback(t, residual)
+            if i % _MEETING == 0 and x.shape[0] > _MANY:
+                index, inverse = _met(x, atol)
+                if 4 * index.size <= 3 * x.shape[0]:
+                    x, masses = x[index], np.bincount(inverse, weights=masses).astype(np.float64)
+                    shape, labels = x.shape, inverse[labels]
+                    first, solver = min(float(solver.h_abs), t_max - t) or None, None
         else:
             status, reason = -1, f"residual {residual:.3g} after {MAX_STEPS} steps"
     except KeyboardInterrupt:
@@ -176,8 +195,9 @@ def gradient_flow(
         message = f"gave up at t = {t:.6g}: {reason}"
     if normalization == "unnormalized" and worst_rise > 1e-9 * landscape.scale:
         message += f"; the energy was not monotone (a step of {worst_rise:.3g} the wrong way)"
+    x = x[labels]
     all_t, points, energies = kept.finish(t, x, energy)
-    return Trajectory(all_t, points, energies, Measure(x.copy(), masses), residual, status, message)
+    return Trajectory(all_t, points, energies, Measure(x, mu.masses), residual, status, message)
 
 
 def layer(
@@ -349,6 +369,17 @@ class _Kept:
         if self._only_ends or (len(self.t) < self.times.size and (not self.t or self.t[-1] < t)):
             self._append(t, x, energy)
         return np.array(self.t), np.stack(self.points), np.array(self.energies)
+
+
+def _met(x: Array, side: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """One token for each cell of a grid, and the place of each token's cell among these."""
+    cells = np.rint(x / side).astype(np.int64)
+    odd = 2 * np.random.default_rng(0).integers(1 << 61, size=x.shape[1]) + 1
+    keys = cells @ odd  # modulo 2^64
+    _, index, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if np.abs(x - x[index[inverse]]).max() > 2 * side:  # two cells with one key
+        index = inverse = np.arange(x.shape[0])
+    return index, inverse
 
 
 def _field(

@@ -104,6 +104,46 @@ def test_dense_output_agrees_with_stopping_there():
     np.testing.assert_array_equal(path.points[0], mu.points)
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_tokens_that_meet_stay_together(d, monkeypatch):
+    landscape, mu = setting(d, n=400)
+    times = np.linspace(0, 12, 13)
+    reduced = []
+
+    def met(x, side, original=flows._met):
+        index, inverse = original(x, side)
+        reduced.append(index.size)
+        return index, inverse
+
+    monkeypatch.setattr(flows, "_met", met)
+    path = al.gradient_flow(landscape, mu, direction="ascent", t_eval=times)
+    assert min(reduced) <= 300 < 350 < reduced[0]  # so the flow went on with fewer tokens
+    monkeypatch.setattr(flows, "_MANY", 1000)
+    alone = al.gradient_flow(landscape, mu, direction="ascent", t_eval=times)
+    np.testing.assert_allclose(path.points, alone.points, atol=2e-8)
+    np.testing.assert_allclose(path.energies, alone.energies, rtol=1e-9)
+    assert path.final.n == 400 and np.array_equal(path.final.masses, mu.masses)
+
+
+def test_tokens_of_different_cells_with_one_key_are_kept_apart():
+    x = al.sphere.uniform(50, 3, rng=1)
+    index, inverse = flows._met(np.repeat(x, 2, axis=0), 1e-10)
+    assert index.size == 50 and np.array_equal(x[inverse[::2]], x[inverse[1::2]])
+    spread = flows._met(x, 1e-10)
+    assert np.array_equal(spread[0][spread[1]], np.arange(50))
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_loose_tolerances_still_settle(rtol):
+    # the error of a step is at the edge of stability near the end: it must shrink with the field
+    landscape = al.Landscape(
+        al.Attention(9.0, log_scale=-9.0), al.Perceptron.random(2, activation="gelu", rng=777)
+    )
+    mu = al.Measure.from_angles(np.arange(300) * 2 * np.pi / 300)
+    path = al.gradient_flow(landscape, mu, rtol=rtol, atol=rtol / 100, stationary_tol=1e-9)
+    assert path.status == 1 and path.residual <= 1e-9
+
+
 def test_stops_when_stationary():
     landscape, mu = setting(2, n=5)
     path = al.gradient_flow(landscape, mu, direction="ascent")
