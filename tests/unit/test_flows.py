@@ -110,18 +110,22 @@ def test_tokens_that_meet_stay_together(d, monkeypatch):
     times = np.linspace(0, 12, 13)
     reduced = []
 
-    def met(x, side, original=flows._met):
+    def look(x, side, original=flows._met):
         index, inverse = original(x, side)
         reduced.append(index.size)
         return index, inverse
 
-    monkeypatch.setattr(flows, "_met", met)
+    monkeypatch.setattr(flows, "_met", look)
     path = al.gradient_flow(landscape, mu, direction="ascent", t_eval=times)
     assert min(reduced) <= 300 < 350 < reduced[0]  # so the flow went on with fewer tokens
     monkeypatch.setattr(flows, "_MANY", 1000)
     alone = al.gradient_flow(landscape, mu, direction="ascent", t_eval=times)
-    np.testing.assert_allclose(path.points, alone.points, atol=2e-8)
-    np.testing.assert_allclose(path.energies, alone.energies, rtol=1e-9)
+    exact = al.gradient_flow(
+        landscape, mu, direction="ascent", t_eval=times, rtol=1e-13, atol=1e-14
+    )
+    own, met = (np.abs(p.points - exact.points).max() for p in (alone, path))
+    assert met <= 2 * own + 1e-8  # no worse than the steps' own errors
+    np.testing.assert_allclose(path.energies, exact.energies, rtol=1e-9)
     assert path.final.n == 400 and np.array_equal(path.final.masses, mu.masses)
 
 
