@@ -28,7 +28,7 @@ import numpy as np
 
 from ._checks import choice, integer, number
 from .attention import Attention
-from .critical import polish
+from .critical import classify, polish
 from .flows import gradient_flow
 from .landscape import Landscape
 from .measures import Measure
@@ -38,6 +38,9 @@ Row = dict[str, Any]
 
 #: Seconds to wait for a scheduler.
 CONNECT = 10
+
+#: Tokens closer than this at the end of a descent are one atom; more atoms are not polished.
+JOINED, MOST = 0.01, 60
 
 #: Units of the weights: the paper's kernel, or the one of its simulations (E6).
 UNITS = ("paper", "simulation")
@@ -118,7 +121,9 @@ def cluster_mass(configuration: ClusterMass) -> Row:
     path = gradient_flow(
         landscape, start, rtol=1e-4, atol=1e-6, stationary_tol=tol, t_max=2000 / landscape.scale
     )
-    point = polish(landscape, path.final)
+    # tokens that have not met yet are on their way to the same atom: join them for the polish
+    ends = path.final.merged(JOINED)
+    point = (polish if ends.n <= MOST else classify)(landscape, ends)
     masses = point.measure.masses
     groups = [g for g in point.measure.clusters(0.5 / np.sqrt(c.beta)) if len(g) > 1]
     return {
@@ -154,7 +159,7 @@ def result_file(function: Callable[[Any], Row], configuration: Any, folder: Path
     """
     text = json.dumps(
         [
-            f"{function.__module__.removeprefix('__main__')}.{function.__qualname__}",
+            f"{function.__module__}.{function.__qualname__}",
             _release(),
             type(configuration).__qualname__,
             dataclasses.asdict(configuration),
