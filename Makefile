@@ -23,7 +23,7 @@ SITE := _build/html/index.html
 PORT := 8000
 LAB_OPTIONS :=
 
-.PHONY: help book serve lab test lint unit notebooks-check site browser bench notebooks figure lock clean
+.PHONY: help book student serve lab test lint unit notebooks-check site browser bench notebooks figure lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -49,6 +49,13 @@ book: $(BIN)/.read ## run every notebook and build the site
 	@echo
 	@echo "The site is at $(CURDIR)/$(SITE)"
 	@echo "Open that file, or run 'make serve'."
+
+student: $(BIN)/.read ## build the edition without solutions, in _build/student
+	$(BIN)/python tools/fetch_mathjax.py
+	$(BIN)/python tools/student.py
+	$(BIN)/python tools/build_book.py _build/student
+	@echo
+	@echo "Its site is at $(CURDIR)/_build/student/_build/html/index.html"
 
 serve: ## show the site at http://127.0.0.1:8000 (PORT=... for another port)
 	@test -f $(SITE) || { echo "There is no site yet: run 'make book' first." >&2; exit 1; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from sources import ROOT, tool
+from sources import NOTEBOOKS, ROOT, tool
 
 CELLS = [
     "import matplotlib.pyplot as plt\nimport sys",
@@ -105,3 +106,33 @@ def test_serve_asks_for_the_site(tmp_path):
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0 and "run 'make book' first" in done.stderr
+
+
+def test_edition_without_solutions():
+    cells = [
+        ("markdown", "Text\n```{exercise-start}\n:label: ex1\n```\nProve.\n```{exercise-end}\n```\n"
+         "```{solution-start} ex1\n:class: dropdown\n```\nProof."),
+        ("code", "secret = 1"),
+        ("markdown", "```{solution-end}\n```\n\n## Notes"),
+        ("markdown", "Whole ````{solution-start} ex2\n````\nx\n````{solution-end}\n```` end"),
+        ("code", "kept = 2"),
+    ]  # fmt: skip
+    student = tool("student")
+    made = [{"cell_type": kind, "source": [text]} for kind, text in cells]
+    text = "".join("".join(cell["source"]) for cell in student.without_solutions(made))
+    for word in ("Text", "exercise-start", "Prove.", "exercise-end", "## Notes", "end", "kept"):
+        assert word in text
+    for word in ("solution", "Proof", "secret", "x\n"):
+        assert word not in text
+    with pytest.raises(ValueError, match="does not end"):
+        student.without_solutions(made[:2])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_chapters_without_solutions_are_whole(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    made = tool("student").without_solutions(cells)
+    before, after = ("\n".join("".join(c["source"]) for c in some) for some in (cells, made))
+    assert "solution-" not in after
+    for word in ("{exercise-start}", "{exercise-end}", "\n## ", "::{prf:", "{figure}"):
+        assert before.count(word) == after.count(word), word
