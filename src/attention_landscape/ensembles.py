@@ -19,6 +19,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -84,12 +85,12 @@ class ClusterMass:
     seed: int = 777
 
     def __post_init__(self) -> None:
-        integer("d", self.d, minimum=2)
-        number("beta", self.beta, positive=True)
-        integer("n", self.n, minimum=1)
         choice("activation", self.activation, ACTIVATIONS)
         choice("units", self.units, UNITS)
-        integer("seed", self.seed, minimum=0)
+        # plain types, so that beta=1 and beta=1.0 are one file
+        object.__setattr__(self, "beta", number("beta", self.beta, positive=True))
+        for name, minimum in (("d", 2), ("n", 1), ("seed", 0)):
+            object.__setattr__(self, name, integer(name, getattr(self, name), minimum=minimum))
 
 
 def cluster_mass(configuration: ClusterMass) -> Row:
@@ -121,6 +122,8 @@ def cluster_mass(configuration: ClusterMass) -> Row:
     path = gradient_flow(
         landscape, start, rtol=1e-4, atol=1e-6, stationary_tol=tol, t_max=2000 / landscape.scale
     )
+    if path.status == -2:  # the flow keeps what it has on Ctrl-C; that is no result of a sweep
+        raise KeyboardInterrupt
     # tokens that have not met yet are on their way to the same atom: join them for the polish
     ends = path.final.merged(JOINED)
     point = (polish if ends.n <= MOST else classify)(landscape, ends)
@@ -186,12 +189,15 @@ def sweep(
         Takes a configuration, returns a dict of numbers, strings and booleans. Importable.
     configurations : sequence of frozen dataclasses
     folder : path
-        Made if it is not there. A result that is there is not computed again. An error is
-        kept in its file too, and tried again by the next run.
+        Made if it is not there; for one sweep at a time. A result that is there is not computed
+        again. An error is kept in its file too, and tried again by the next run. When a process
+        of this machine dies, what is left is run one by one, to tell who was the cause.
     jobs : int
         Processes on this machine; -1 for all cores. Not used with ``scheduler``.
     scheduler : str, optional
         Address of a Dask scheduler (``dask scheduler``, ``dask worker ADDRESS``).
+        Runs of a worker that dies go to the others; but a run that kills four workers is waited
+        for without end (joblib 1.6): press Ctrl-C, and run again with ``jobs``.
     progress : bool
         Show a bar on stderr.
 
@@ -258,9 +264,22 @@ def _outcomes(
         return
     from joblib import Parallel, delayed, parallel_config
 
-    calls = [delayed(_named)(function, c, file) for c, file in todo]
+    def calls(runs: Mapping[Path, Any]) -> list[Any]:
+        return [delayed(_named)(function, c, file) for file, c in runs.items()]
+
+    left = {file: c for c, file in todo}
     if scheduler is None:
-        yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+        run = Parallel(n_jobs=jobs, return_as="generator_unordered")
+        try:
+            for file, content in run(calls(left)):
+                del left[file]
+                yield file, content
+        except BrokenExecutor:
+            for file, c in left.items():
+                try:
+                    yield from run(calls({file: c}))
+                except BrokenExecutor:
+                    yield file, _origin(c) | {"error": "the process that ran it died"}
         return
     from distributed import Client
 
@@ -268,20 +287,27 @@ def _outcomes(
         Client(scheduler, timeout=CONNECT, set_as_default=False) as client,  # type: ignore[no-untyped-call]
         parallel_config(backend="dask", client=client, wait_for_workers_timeout=30),
     ):
-        yield from Parallel(return_as="generator_unordered", batch_size=1)(calls)
+        yield from Parallel(return_as="generator_unordered", batch_size=1)(calls(left))
 
 
 def _named(function: Callable[[Any], Row], c: Any, file: Path) -> tuple[Path, Row]:
+    if result_file(function, c, file.parent) != file:
+        return file, _origin(c) | {"error": f"a worker has another version, {_release()}"}
     return file, _outcome(function, c)
 
 
 def _outcome(function: Callable[[Any], Row], c: Any) -> Row:
     """Result or error of one configuration, with what it was."""
-    origin = {"version": _release(), "configuration": dataclasses.asdict(c)}
     try:
-        return origin | {"result": function(c)}
+        result = function(c)
+        json.dumps(result)  # what cannot be written is an error of this configuration
+        return _origin(c) | {"result": result}
     except Exception as error:
-        return origin | {"error": f"{type(error).__name__}: {error}"}
+        return _origin(c) | {"error": f"{type(error).__name__}: {error}"}
+
+
+def _origin(c: Any) -> Row:
+    return {"version": _release(), "configuration": dataclasses.asdict(c)}
 
 
 def _release() -> str:

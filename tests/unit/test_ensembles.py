@@ -10,13 +10,15 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sweeps
 from sweeps import Point, square
 
-from attention_landscape import ensembles
+from attention_landscape import ensembles, gradient_flow
 from attention_landscape.ensembles import ClusterMass, cluster_mass, sweep
 
 HERE = Path(__file__).parent
@@ -67,6 +69,44 @@ def test_a_failure_is_recorded_and_tried_again(tmp_path, jobs):
         assert rows[0]["error"] == "ArithmeticError: no root of -1.0"
         assert rows[1]["square"] == pytest.approx(4.0)
         assert calls(marks) == 1 + again
+
+
+def test_a_process_that_dies_is_recorded_and_does_not_stop_the_rest(tmp_path):
+    todo = [Point(1.0), Point(sweeps.DEADLY, seconds=0.2), Point(2.0), Point(3.0)]
+    rows = sweep(square, todo, tmp_path, jobs=2, progress=False)
+    assert rows[1]["error"] == "the process that ran it died"
+    assert [rows[i]["square"] for i in (0, 2, 3)] == pytest.approx([1.0, 4.0, 9.0])
+
+
+def test_a_result_that_is_no_json_is_an_error(tmp_path):
+    rows = sweep(square, [Point(sweeps.ODD), Point(2.0)], tmp_path, progress=False)
+    assert "not JSON serializable" in rows[0]["error"] and "square" in rows[1]
+
+
+def test_a_worker_of_another_version_is_an_error(tmp_path):
+    file, content = ensembles._named(square, Point(1.0), tmp_path / "of-another.json")
+    assert "another version" in content["error"] and file.name == "of-another.json"
+
+
+def test_numbers_of_any_type_are_one_configuration(tmp_path):
+    plain = ClusterMass(d=2, beta=1.0, n=20, seed=1)
+    same = ClusterMass(d=np.int64(2), beta=1, n=np.int32(20), seed=np.int64(1))
+    names = {ensembles.result_file(cluster_mass, c, tmp_path) for c in (plain, same)}
+    assert same == plain and len(names) == 1
+    rows = sweep(cluster_mass, [plain, same], tmp_path, progress=False)
+    assert rows[0] == rows[1] and rows[0]["success"]
+
+
+def test_an_interrupted_flow_is_no_result(tmp_path, monkeypatch):
+    def interrupted(*args, **options):
+        return replace(gradient_flow(*args, **options), status=-2)
+
+    monkeypatch.setattr(ensembles, "gradient_flow", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(cluster_mass, [ClusterMass(2, 1.0, n=20)], tmp_path, progress=False)
+    assert not list(tmp_path.iterdir())
+    arguments = [str(tmp_path), "--d", "2", "--beta", "1", "--n", "20", "--jobs", "1"]
+    assert ensembles.main(arguments) == 130
 
 
 def test_a_broken_file_is_computed_again(tmp_path):
@@ -121,7 +161,7 @@ def test_one_table_serial_parallel_and_on_a_cluster_that_loses_a_worker(tmp_path
             n_workers=2,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=50,
         ) as cluster:
             address = cluster.scheduler_address
