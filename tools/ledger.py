@@ -32,12 +32,11 @@ def load() -> dict[str, dict]:
 
 
 def row(label: str, entry: dict) -> str:
-    """One statement as three lines of a list-table."""
+    """One statement as a row of the table."""
     chapter = entry["chapter"]
     tests = ", ".join(f"`{name.removeprefix('test_')}`" for name in entry["tests"])
     cells = [
-        f"{{prf:ref}}`{label}`",
-        entry["title"],
+        f"**{label}** {entry['title']} ({{prf:ref}}`{label}`)",
         entry["whose"],
         entry["derivation"],
         f"[{chapter}]({chapter}.ipynb#try-to-break-it)",
@@ -49,8 +48,8 @@ def row(label: str, entry: dict) -> str:
 
 def render(entries: dict[str, dict]) -> str:
     """The page."""
-    lines = ["| statement | title | whose | derivation | experiment | checked by | caveats |"]
-    lines.append("|" + "---|" * 7)
+    lines = ["| statement | whose | derivation | experiment | checked by | caveats |"]
+    lines.append("|" + "---|" * 6)
     lines += [row(label, entry) for label, entry in entries.items()]
     count = {
         kind: sum(e["whose"] == kind for e in entries.values())
