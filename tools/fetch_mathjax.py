@@ -44,7 +44,7 @@ def unpack(archive: Path, target: Path) -> None:
             if member.isfile() and member.name.startswith(prefix) and name.startswith(PARTS):
                 path = partial / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(tar.extractfile(member).read())  # type: ignore[union-attr]
+                path.write_bytes(tar.extractfile(member).read())
     (partial / "VERSION").write_text(VERSION + "\n", encoding="utf-8")
     partial.rename(target)
 

@@ -30,7 +30,7 @@ def library() -> ModuleType | None:
     True
     """
     try:
-        import ducc0  # type: ignore[import-not-found, unused-ignore]
+        import ducc0
     except ImportError:
         return None
     module: ModuleType = ducc0

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _threads, sphere, summation
-from ._checks import Array, array, choice, integer, number, unit_rows
-from .attention import Attention
+from . import _threads
+from ._checks import Array, array, choice, number
+from ._layers import DIRECTIONS, iterate_layer, layer, step
 from .landscape import NORMALIZATIONS, Landscape
 from .measures import Measure
 from .perceptrons import Perceptron
 
-#: Sign of the field: attractive attention ascends, repulsive attention descends (S3).
-DIRECTIONS = {"descent": -1.0, "ascent": 1.0}
+__all__ = ["layer", "iterate_layer", "step", "gradient_flow", "Trajectory"]
 
 #: Rows of one block of elementwise work.
 _BLOCK = 1 << 13
@@ -115,6 +114,7 @@ def gradient_flow(
 
     Examples
     --------
+    >>> from attention_landscape import Attention, sphere
     >>> landscape = Landscape(Attention(beta=1.0))
     >>> path = gradient_flow(landscape, Measure.from_angles([0.0, 1.0]), direction="descent")
     >>> path.message
@@ -141,7 +141,8 @@ def gradient_flow(
     residual = _largest(field)
     kept = _Kept(times, x, energy)
     t, worst_rise, status = 0.0, 0.0, None
-    solver, first = None, None
+    solver: Any = None
+    first = None
     try:
         for i in range(MAX_STEPS):
             if stationary_tol is not None and residual <= stationary_tol:
@@ -156,8 +157,7 @@ def gradient_flow(
                 )  # fmt: skip
             if stationary_tol is not None:  # errors of a step must not hide that it settles
                 most = max(residual / (10 * landscape.scale), 1e-13)
-                solver.rtol = min(rtol, most)  # type: ignore[attr-defined]
-                solver.atol = min(atol, most)  # type: ignore[attr-defined]
+                solver.rtol, solver.atol = min(rtol, most), min(atol, most)
             failure = solver.step()
             if solver.status == "failed":
                 status, reason = -1, str(failure)
@@ -176,7 +176,7 @@ def gradient_flow(
             if callback is not None:
                 callback(t, residual)
             if i % _MEETING == 0 and x.shape[0] > _MANY:
-                index, inverse = _met(x, atol)
+                index, inverse = _met(x, max(atol, 1e-15))
                 if 4 * index.size <= 3 * x.shape[0]:
                     x, masses = x[index], np.bincount(inverse, weights=masses).astype(np.float64)
                     shape, labels = x.shape, inverse[labels]
@@ -198,144 +198,6 @@ def gradient_flow(
     x = x[labels]
     all_t, points, energies = kept.finish(t, x, energy)
     return Trajectory(all_t, points, energies, Measure(x, mu.masses), residual, status, message)
-
-
-def layer(
-    points: ArrayLike,
-    attention: Attention,
-    perceptron: Perceptron | None,
-    dt: float,
-    *,
-    direction: str = "ascent",
-) -> Array:
-    """Apply one post-LN encoder layer (S1): attention, normalise, perceptron, normalise.
-
-    Parameters
-    ----------
-    points : (n, d) array
-        Tokens, unit rows.
-    attention : Attention
-        Softmax attention; ``V = I`` for ascent, ``-I`` for descent, with a matrix too: the flow
-        of ``Landscape(Attention(matrix=B))`` is the limit for ``V = +-B`` instead.
-    perceptron : Perceptron or None
-        ``W = A^T Omega`` for ascent, ``-A^T Omega`` for descent.
-    dt : float
-        Step, positive.
-    direction : {"ascent", "descent"}
-        The signs above.
-
-    Returns
-    -------
-    (n, d) array
-        Tokens after the layer.
-
-    Raises
-    ------
-    ValueError
-        If an argument is of the wrong kind, out of range or of another dimension.
-
-    Examples
-    --------
-    >>> layer([[1.0, 0.0], [0.0, 1.0]], Attention(1.0), None, 0.1).round(4)
-    array([[0.9997, 0.0251],
-           [0.0251, 0.9997]])
-    """
-    x, dt, sign = _layer_arguments(points, attention, perceptron, dt, direction)
-    return _layer(x, attention, perceptron, dt * sign)
-
-
-def iterate_layer(
-    points: ArrayLike,
-    attention: Attention,
-    perceptron: Perceptron | None,
-    dt: float,
-    steps: int,
-    *,
-    direction: str = "ascent",
-) -> Array:
-    """Apply `layer` again and again: a deep Transformer with weights constant in depth (S1).
-
-    Parameters
-    ----------
-    points, attention, perceptron, dt, direction
-        As for `layer`.
-    steps : int
-        Number of layers, ``>= 0``.
-
-    Returns
-    -------
-    (steps + 1, n, d) array
-        Tokens before the first layer and after each.
-
-    Raises
-    ------
-    ValueError
-        If an argument is of the wrong kind, out of range or of another dimension.
-
-    Examples
-    --------
-    >>> tokens = iterate_layer([[1.0, 0.0], [0.0, 1.0]], Attention(1.0), None, 0.1, 200)
-    >>> bool(tokens[-1][0] @ tokens[-1][1] > 0.999)  # attention attracts
-    True
-    """
-    x, dt, sign = _layer_arguments(points, attention, perceptron, dt, direction)
-    steps = integer("steps", steps, minimum=0)
-    result = np.empty((steps + 1, *x.shape))
-    result[0] = x
-    for i in range(steps):
-        result[i + 1] = _layer(result[i], attention, perceptron, dt * sign)
-    return result
-
-
-def step(
-    field: Callable[[Array], Array], points: ArrayLike, dt: float, *, method: str = "euler"
-) -> Array:
-    """Take one step of fixed size along a tangent field, projected to the sphere.
-
-    Parameters
-    ----------
-    field : callable
-        Takes points ``(n, d)``, returns tangent vectors ``(n, d)``.
-    points : (n, d) array
-        Unit rows.
-    dt : float
-        Step, of either sign.
-    method : {"euler", "rk4"}
-        Order 1 or 4. The stages of "rk4" are projected too.
-
-    Returns
-    -------
-    (n, d) array
-        Unit rows.
-
-    Raises
-    ------
-    ValueError
-        If an argument is of the wrong kind or out of range, or the field has another shape.
-
-    Examples
-    --------
-    >>> turn = lambda x: np.stack([-x[:, 1], x[:, 0]], axis=1)
-    >>> step(turn, [[1.0, 0.0]], 0.1, method="rk4").round(6)  # cos 0.1, sin 0.1
-    array([[0.995004, 0.099833]])
-    """
-    x = unit_rows("points", points)
-    dt = number("dt", dt)
-    choice("method", method, ("euler", "rk4"))
-
-    def at(y: Array) -> Array:
-        value = array("field", field(sphere.project(y)), ndim=2)
-        if value.shape != x.shape:
-            raise ValueError(f"field must return shape {x.shape}, got shape {value.shape}")
-        return value
-
-    first = at(x)
-    if method == "euler":
-        return sphere.project(x + dt * first)
-    second = at(x + dt / 2 * first)
-    third = at(x + dt / 2 * second)
-    fourth = at(x + dt * third)
-    return sphere.project(x + dt / 6 * (first + 2 * second + 2 * third + fourth))
 
 
 class _Kept:
@@ -437,48 +299,6 @@ def _unit(y: Array, shape: tuple[int, ...]) -> Array:
 
 def _largest(field: Array) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", field, field).max()))
-
-
-def _layer(
-    x: Array, attention: Attention, perceptron: Perceptron | None, signed_dt: float
-) -> Array:
-    # The average needs its normal part too, so these sums are ambient ones.
-    z = attention.exponents(x)
-    value, gradient = summation.dense_sums(
-        x, z, np.full(x.shape[0], 1.0), log_scale=-attention._strength, order=1
-    )
-    average = gradient / value[:, None]
-    if attention.matrix is None:
-        average /= attention._strength
-    else:  # the sums averaged B^T y
-        average = np.asarray(np.linalg.solve(attention.matrix.T, average.T).T, dtype=float)
-    y = sphere.project(x + signed_dt * average)
-    return (
-        y
-        if perceptron is None
-        else sphere.project(y + signed_dt / 2 * perceptron._ambient_gradient(y))
-    )
-
-
-def _layer_arguments(
-    points: ArrayLike, attention: Any, perceptron: Any, dt: float, direction: str
-) -> tuple[Array, float, float]:
-    x = unit_rows("points", points)
-    if not isinstance(attention, Attention):
-        raise ValueError(f"attention must be an Attention, got {type(attention).__name__}")
-    attention.check_dimension("points", x.shape[1])
-    if perceptron is not None:
-        if not isinstance(perceptron, Perceptron):
-            raise ValueError(
-                f"perceptron must be a Perceptron or None, got {type(perceptron).__name__}"
-            )
-        if perceptron.d != x.shape[1]:
-            raise ValueError(
-                f"points must live in the dimension of perceptron, d = {perceptron.d}, "
-                f"got d = {x.shape[1]}"
-            )
-    sign = DIRECTIONS[choice("direction", direction, DIRECTIONS)]
-    return x, number("dt", dt, positive=True), sign
 
 
 def _flow_arguments(

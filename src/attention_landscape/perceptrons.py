@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -172,25 +172,30 @@ class Perceptron:
 
     directions: Array
     weights: Array
-    biases: Array = None  # type: ignore[assignment]
-    activation: Activation = field(default="relu", kw_only=True)  # type: ignore[assignment]
+    biases: Array = field(default=cast(Any, None))
+    activation: Activation = field(default=cast(Any, "relu"), kw_only=True)
 
-    def __post_init__(self) -> None:
-        a = array("directions", self.directions, ndim=2)
+    def __init__(
+        self,
+        directions: ArrayLike,
+        weights: ArrayLike,
+        biases: ArrayLike | None = None,
+        *,
+        activation: str | Activation = "relu",
+    ) -> None:
+        a = array("directions", directions, ndim=2)
         if a.shape[0] < 1 or a.shape[1] < 2:
             raise ValueError(f"directions must have shape (k, d), k >= 1, d >= 2, got {a.shape}")
         k = a.shape[0]
-        cleaned = {"directions": a, "weights": array("weights", self.weights, ndim=1)}
-        cleaned["biases"] = (
-            np.zeros(k) if self.biases is None else array("biases", self.biases, ndim=1)
-        )
+        cleaned = {"directions": a, "weights": array("weights", weights, ndim=1)}
+        cleaned["biases"] = np.zeros(k) if biases is None else array("biases", biases, ndim=1)
         for name in ("weights", "biases"):
             if cleaned[name].shape != (k,):
                 raise ValueError(f"{name} must have shape ({k},), got shape {cleaned[name].shape}")
         for name, value in cleaned.items():
             value.flags.writeable = False
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "activation", _activation(self.activation))
+        object.__setattr__(self, "activation", _activation(activation))
 
     def __repr__(self) -> str:
         return f"Perceptron(k={self.k}, d={self.d}, activation={self.activation.name!r})"
@@ -243,7 +248,7 @@ class Perceptron:
         directions = generator.normal(size=(k, d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         weights = scale * generator.normal(size=k)
-        return cls(directions, weights, activation=activation)  # type: ignore[arg-type]
+        return cls(directions, weights, activation=activation)
 
     @property
     def k(self) -> int:

@@ -18,7 +18,7 @@ import pytest
 import sweeps
 from sweeps import Point, square
 
-from attention_landscape import ensembles, gradient_flow
+from attention_landscape import _sweep, ensembles, gradient_flow
 from attention_landscape.ensembles import ClusterMass, cluster_mass, sweep
 
 HERE = Path(__file__).parent
@@ -54,7 +54,7 @@ def test_only_what_is_missing_is_run(tmp_path):
 
 def test_another_version_or_configuration_is_another_file(tmp_path, monkeypatch):
     names = {ensembles.result_file(square, c, tmp_path) for c in runs(4)}
-    monkeypatch.setattr(ensembles, "_release", lambda: "another")
+    monkeypatch.setattr(_sweep, "_release", lambda: "another")
     names |= {ensembles.result_file(square, c, tmp_path) for c in runs(4)}
     assert len(names) == 8
 
@@ -84,7 +84,7 @@ def test_a_result_that_is_no_json_is_an_error(tmp_path):
 
 
 def test_a_worker_of_another_version_is_an_error(tmp_path):
-    file, content = ensembles._named(square, Point(1.0), tmp_path / "of-another.json")
+    file, content = _sweep._named(square, Point(1.0), tmp_path / "of-another.json")
     assert "another version" in content["error"] and file.name == "of-another.json"
 
 
@@ -202,7 +202,7 @@ def test_bad_input(tmp_path):
     ],
 )
 def test_bad_arguments_get_one_line(tmp_path, capsys, monkeypatch, arguments, word):
-    monkeypatch.setattr(ensembles, "CONNECT", 1)
+    monkeypatch.setattr(_sweep, "CONNECT", 1)
     small = [str(tmp_path / "out"), "--d", "2", "--beta", "1", "--seed", "1", "--n", "10"]
     with pytest.raises(SystemExit) as stop:
         ensembles.main(small + arguments)

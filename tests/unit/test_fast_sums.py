@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from attention_landscape import _harmonics, _threads, summation
 
-ducc0 = pytest.mark.skipif(_harmonics.library() is None, reason="ducc0 is not installed")
-
 BETAS = [0.01, 0.3, 1.0, 9.0, 50.0, 200.0, 1000.0]
 
 
@@ -67,7 +65,7 @@ def fast(x, y, m, beta, *, log_scale, order, accuracy=1e-12):
 
 
 @pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("d", [2, pytest.param(3, marks=ducc0)])
+@pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("signed", [False, True])
 def test_linear_methods_are_exact(beta, d, signed):
     rng = np.random.default_rng([d, int(100 * beta), signed])
@@ -97,7 +95,7 @@ def test_contract(n, t, d, beta, order, same, seed):
     assert max(found) < 1e-12 + 3 * rounding(beta)
 
 
-@pytest.mark.parametrize("d", [2, pytest.param(3, marks=ducc0)])
+@pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("accuracy", [1e-4, 1e-8, 1e-12])
 @pytest.mark.parametrize("beta", [0.5, 9.0, 300.0])
 def test_accuracy_is_a_bound_and_saves_terms(d, accuracy, beta):
@@ -110,7 +108,7 @@ def test_accuracy_is_a_bound_and_saves_terms(d, accuracy, beta):
     assert size(beta, 1e-4) < size(beta, 1e-12)
 
 
-@pytest.mark.parametrize("d", [2, pytest.param(3, marks=ducc0)])
+@pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("log_scale", [0.0, -3.0, 2.0])
 def test_log_scale_multiplies(d, log_scale):
     rng = np.random.default_rng(6)
@@ -122,7 +120,7 @@ def test_log_scale_multiplies(d, log_scale):
 
 
 @pytest.mark.parametrize("beta", [0.01, 9.0, 1000.0])
-@pytest.mark.parametrize("d", [2, pytest.param(3, marks=ducc0)])
+@pytest.mark.parametrize("d", [2, 3])
 def test_edges(beta, d):
     """Poles, points on the seam, coincident points, n = 1, all mass at one point."""
     axes = np.concatenate([np.eye(d), -np.eye(d)])
@@ -141,7 +139,7 @@ def test_edges(beta, d):
         assert max(errors(sums, reference, beta, np.ones(1), log_scale=-beta)) < 1e-12
 
 
-@pytest.mark.parametrize("d", [2, pytest.param(3, marks=ducc0)])
+@pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("beta", [30.0, 1000.0])
 def test_relative_accuracy_far_from_all_sources(d, beta):
     """Softmax: gradient over value, where the value is 1e-4 to 1e-300 of the peak."""
@@ -163,7 +161,7 @@ def test_relative_accuracy_far_from_all_sources(d, beta):
     )
 
 
-@pytest.mark.parametrize(("n", "d"), [(20_000, 2), pytest.param(30_000, 3, marks=ducc0)])
+@pytest.mark.parametrize(("n", "d"), [(20_000, 2), (30_000, 3)])
 def test_large_sums_and_threads(n, d, monkeypatch):
     """Many blocks and two threads give what a few dense rows give."""
     rng = np.random.default_rng(10)

@@ -7,7 +7,7 @@ import pytest
 from seed777 import neurons
 
 import attention_landscape as al
-from attention_landscape import critical
+from attention_landscape import _stationary
 
 
 @pytest.mark.parametrize("beta", [1.0, 10.0, 50.0])
@@ -162,7 +162,7 @@ def test_polish_from_an_atom_on_a_kink():
 
 
 def test_too_many_atoms_is_said(monkeypatch):
-    monkeypatch.setattr(critical, "MAX_COORDINATES", 20)
+    monkeypatch.setattr(_stationary, "MAX_COORDINATES", 20)
     landscape = al.Landscape(al.Attention(1.0), neurons("relu"))
     point = al.polish(landscape, al.Measure.uniform(50, 2, rng=0))
     assert not point.success and point.kind == "not stationary"
