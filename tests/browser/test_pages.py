@@ -35,8 +35,10 @@ BAD_MATH = """() => {
 TOO_WIDE = """() => {
   const limit = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= limit) return [];
+  const scrolls = e => e && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(e).overflowX);
+  const inside = e => { while ((e = e.parentElement)) if (scrolls(e)) return true; return false; };
   return [...document.querySelectorAll('article *')]
-    .filter(e => e.getBoundingClientRect().right > limit + 1)
+    .filter(e => e.getBoundingClientRect().right > limit + 1 && !inside(e))
     .map(e => e.outerHTML.slice(0, 120)).slice(0, 5).concat(['the page scrolls']);
 }"""
 
@@ -93,7 +95,7 @@ def visit(chromium: Browser, site: str) -> Iterator[Callable[..., Visit]]:
         visited = Visit(context.new_page())
         visited.page.goto(f"{site}/{name}.html", wait_until="load")
         if visited.page.locator("article .math").count():
-            visited.page.wait_for_function("window.MathJax && MathJax.startup.promise")
+            visited.page.wait_for_function("window.MathJax && MathJax.startup?.promise")
             visited.page.evaluate("MathJax.startup.promise")
         return visited
 
