@@ -44,14 +44,14 @@ $(BIN)/.test: requirements-dev.txt $(BIN)/.read
 	@touch $@
 
 book: $(BIN)/.read ## run every notebook and build the site
-	$(BIN)/python tools/fetch_mathjax.py
+	$(BIN)/python tools/fetch_packages.py
 	$(BIN)/python tools/build_book.py
 	@echo
 	@echo "The site is at $(CURDIR)/$(SITE)"
 	@echo "Open that file, or run 'make serve'."
 
 student: $(BIN)/.read ## build the edition without solutions, in _build/student
-	$(BIN)/python tools/fetch_mathjax.py
+	$(BIN)/python tools/fetch_packages.py
 	$(BIN)/python tools/student.py
 	$(BIN)/python tools/build_book.py _build/student
 	@echo
@@ -88,8 +88,9 @@ notebooks-check: $(BIN)/.test ## each notebook gives its stored outputs (strict 
 site: $(BIN)/.test ## the notebooks' form and the built site: links, alt texts, numbers, weights
 	$(BIN)/python -m pytest tests/book -q
 
-browser: $(BIN)/.test ## every page of the built site in Chromium
+browser: $(BIN)/.test ## every page of the built site in Chromium, also with axe-core
 	bash tools/install-chromium $(BIN)/python
+	$(BIN)/python tools/fetch_packages.py axe-core
 	$(BIN)/python -m pytest tests/browser -v
 
 bench: $(BIN)/.test ## measure speeds as ratios and write BENCHMARKS.md
@@ -101,8 +102,8 @@ notebooks: $(BIN)/.test ## run all notebooks in place, in the form that is commi
 	$(BIN)/ruff format -q $(NOTEBOOKS)
 	$(BIN)/python tools/normalize_notebooks.py --execute $(NOTEBOOKS)
 
-figure: $(BIN)/.read ## draw the README's figure again
-	$(BIN)/python tools/readme_figure.py book/assets/readme.png
+figure: $(BIN)/.read ## draw the README's figure and the card for link previews again
+	$(BIN)/python tools/readme_figure.py book/assets/readme.png book/assets/card.png
 
 lock: ## compile both locks from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo "uv is missing: pip install uv" >&2; exit 1; }

@@ -10,11 +10,15 @@ from urllib.parse import parse_qs, unquote, urlparse
 
 import pytest
 import yaml
-from sources import HTML, ROOT, letters, soup, source, title_of, toc_files
+from sources import HTML, ROOT, letters, soup, source, title_of, toc_files, tool
 
 PAGES = toc_files()
 SITE_PAGES = sorted([*HTML.glob("*.html"), *HTML.glob("book/*.html")])
 MEGABYTE = 1e6
+#: Where the site will be, from the repository's address.
+BASE = tool("pages").address(
+    yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+)
 
 each_page = pytest.mark.parametrize("name", PAGES)
 
@@ -75,6 +79,8 @@ def test_links_inside_the_site(page):
             address = element[attribute]
             if re.match(r"[a-z]+:|//", address):
                 continue
+            if page.name == "404.html":  # served at any depth, so its addresses are absolute
+                address = address.replace(urlparse(BASE).path, "./", 1)
             path, anchor = local(page, address)
             assert path.is_relative_to(HTML) and path.exists(), address
             if anchor and path.suffix == ".html":
@@ -180,3 +186,49 @@ def test_launch_links(name):
 @each_page
 def test_no_path_of_the_machine(name):
     assert str(ROOT) not in (HTML / f"{name}.html").read_text(encoding="utf-8")
+
+
+def metadata(page: Path) -> dict[str, str]:
+    """The meta tags of a page, by name or property."""
+    tags = soup(page).find_all("meta", content=True)
+    return {tag.get("name") or tag.get("property"): tag["content"] for tag in tags}
+
+
+@each_page
+def test_previews(name):
+    """A description of its own, and what a link preview shows."""
+    found = metadata(HTML / f"{name}.html")
+    assert 60 <= len(found["description"]) <= 170
+    assert found["og:description"] == found["description"]
+    assert found["og:title"] == soup(HTML / f"{name}.html").select_one("h1").contents[0].text
+    assert found["og:url"] == f"{BASE}{name}.html" and found["og:site_name"].startswith("Attention")
+    card = HTML / found["og:image"].removeprefix(BASE)
+    width, height = (int.from_bytes(card.read_bytes()[i : i + 4]) for i in (16, 20))
+    assert (width, height) == (1200, 630) and card.stat().st_size < 300_000
+    assert found["og:image:alt"] and found["twitter:card"] == "summary_large_image"
+
+
+def test_descriptions_differ():
+    seen = [metadata(HTML / f"{name}.html")["description"] for name in PAGES]
+    assert len(set(seen)) == len(seen)
+
+
+def test_sitemap():
+    """All pages of the book and no other, with their public address."""
+    text = (HTML / "sitemap.xml").read_text(encoding="utf-8")
+    assert sorted(re.findall("<loc>(.*?)</loc>", text)) == sorted(f"{BASE}{p}.html" for p in PAGES)
+    assert soup(HTML / "book/index.html").find("link", rel="canonical")["href"].startswith(BASE)
+
+
+def test_page_for_lost_readers():
+    page = soup(HTML / "404.html")
+    assert "This page is not here" in page.select_one("article h1").text
+    links = {a["href"] for a in page.select("article a[href]")}
+    prefix = urlparse(BASE).path
+    assert {f"{prefix}book/index.html", f"{prefix}search.html"} <= links
+
+
+@each_page
+def test_both_licences_in_the_footer(name):
+    footer = soup(HTML / f"{name}.html").select_one("footer.bd-footer-content").text
+    assert "BSD 3-Clause" in footer and "CC BY 4.0" in footer

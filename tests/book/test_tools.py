@@ -86,17 +86,38 @@ def test_find_python_says_what_is_missing(tmp_path):
     assert found.returncode == 1 and "No Python 3.11, 3.12 or 3.13" in found.stderr
 
 
-@pytest.mark.parametrize("npm", [None, "exit 1", "echo nonsense > mathjax-3.2.2.tgz"])
-def test_without_mathjax_the_build_goes_on(tmp_path, monkeypatch, capfd, npm):
-    fetch = tool("fetch_mathjax")
+@pytest.fixture
+def without_packages(tmp_path, monkeypatch, request):
+    """tools/fetch_packages.py with an empty _build, and the npm of the parameter."""
+    module = tool("fetch_packages")
     (tmp_path / "bin").mkdir()
-    if npm is not None:
-        program(tmp_path / "bin", "npm", npm)
+    if request.param is not None:
+        program(tmp_path / "bin", "npm", request.param)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(fetch, "TARGET", tmp_path / "vendor" / "mathjax")
-    assert fetch.main() == 0
-    assert "The pages will load MathJax from its CDN" in capfd.readouterr().err
-    assert not fetch.TARGET.exists()
+    monkeypatch.setattr(module, "BUILD", tmp_path / "_build")
+    return module
+
+
+broken_npm = pytest.mark.parametrize(
+    "without_packages", [None, "exit 1", "echo nonsense > some.tgz"], indirect=True
+)
+
+
+@broken_npm
+def test_without_packages_the_build_goes_on(without_packages, capfd):
+    assert without_packages.main([]) == 0
+    message = capfd.readouterr().err
+    assert "The pages will load MathJax from its CDN and show no sliders" in message
+    assert message.startswith("mathjax")
+    assert not list(without_packages.BUILD.rglob("VERSION"))
+
+
+@broken_npm
+def test_a_named_package_is_needed(without_packages, capfd):
+    assert without_packages.main(["axe-core"]) == 1
+    assert "axe-core" in capfd.readouterr().err
+    assert without_packages.main(["axe"]) == 2
+    assert "unknown: axe; known: mathjax" in capfd.readouterr().err
 
 
 def test_serve_asks_for_the_site(tmp_path):

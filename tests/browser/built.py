@@ -8,6 +8,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+#: The first part of the addresses on the page for lost readers: the repository's name.
+PREFIX = "/" + CONFIG["repository"]["url"].rsplit("/", 1)[-1]
 
 
 def toc_files() -> list[str]:

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from urllib.parse import urlparse
-
 import pytest
-from built import HTML, toc_files
-from playwright.sync_api import Browser, Page
+from built import toc_files
 
 PAGES = toc_files()
-#: Two harmless errors of the theme: it declares a name twice, and some pages have no contents.
-THEME_ERRORS = (
-    "Identifier 'THEBE_JS_URL' has already been declared",
-    "Cannot read properties of null (reading 'classList')",
-)
 PHONE = {"width": 375, "height": 812}
-#: Without npm at build time the pages ask this host for MathJax (tools/fetch_mathjax.py).
-CDN = set() if (HTML / "_static" / "mathjax" / "VERSION").exists() else {"cdn.jsdelivr.net"}
-
 #: Formulas that MathJax could not read: errors, and macros that it shows in red.
 BAD_MATH = """() => {
   const bad = [];
@@ -41,67 +29,6 @@ TOO_WIDE = """() => {
     .filter(e => e.getBoundingClientRect().right > limit + 1 && !inside(e))
     .map(e => e.outerHTML.slice(0, 120)).slice(0, 5).concat(['the page scrolls']);
 }"""
-
-
-class Visit:
-    """An open page, and what went wrong on it."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.errors: list[str] = []
-        self.failed: list[str] = []
-        self.outside: set[str] = set()
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self._add(str(error)))
-        page.on("requestfailed", lambda request: self._fail(request.url))
-        page.on("response", lambda r: self._fail(r.url) if r.status >= 400 else None)
-        page.route(lambda url: urlparse(url).hostname != "127.0.0.1", self._elsewhere)
-
-    def _console(self, message) -> None:
-        if message.type == "error":
-            self._add(message.text)
-
-    def _add(self, error: str) -> None:
-        if not any(known in error for known in THEME_ERRORS):
-            self.errors.append(error)
-
-    def _fail(self, url: str) -> None:
-        if urlparse(url).hostname not in CDN:
-            self.failed.append(url)
-
-    def _elsewhere(self, route) -> None:
-        host = urlparse(route.request.url).hostname
-        if host in CDN:
-            route.continue_()
-        else:
-            self.outside.add(host)
-            route.abort()
-
-    def clean(self) -> None:
-        """Fail when anything was noted."""
-        assert not self.outside, f"requests to other hosts: {self.outside}"
-        assert not self.failed, f"failed requests: {self.failed}"
-        assert not self.errors, f"errors in the console: {self.errors}"
-
-
-@pytest.fixture
-def visit(chromium: Browser, site: str) -> Iterator[Callable[..., Visit]]:
-    """Open a page by its name, in a fresh context with the given options."""
-    contexts = []
-
-    def opener(name: str, **options) -> Visit:
-        context = chromium.new_context(**options)
-        contexts.append(context)
-        visited = Visit(context.new_page())
-        visited.page.goto(f"{site}/{name}.html", wait_until="load")
-        if visited.page.locator("article .math").count():
-            visited.page.wait_for_function("window.MathJax && MathJax.startup?.promise")
-            visited.page.evaluate("MathJax.startup.promise")
-        return visited
-
-    yield opener
-    for context in contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
