@@ -1,10 +1,12 @@
-"""Write book/ledger.md from book/assets/statements.toml; with --check only compare."""
+"""Write book/ledger.md from statements.toml and the docstrings; with --check only compare."""
 
 from __future__ import annotations
 
 import sys
 import tomllib
 from pathlib import Path
+
+from api import PACKAGE, computed_by
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "book" / "assets" / "statements.toml"
@@ -19,9 +21,11 @@ One row for each numbered statement of the book.
 peer-reviewed).
 **Derivation** says whether the chapter derives it completely or cites a proof.
 **Experiment** leads to the cells that could have refuted it.
+**Computed by** leads to the functions of the [package](api.md) whose docstrings name the
+statement; where it says none, the code is in the cells of the chapter only.
 **Checked by** names tests of the package; each of them runs at every change, with `make test`.
 
-This page is generated from one data file, and a test compares it with the chapters.
+This page is generated from one data file and the docstrings; tests compare it with the chapters.
 
 """
 
@@ -31,15 +35,18 @@ def load() -> dict[str, dict]:
     return tomllib.loads(DATA.read_text(encoding="utf-8"))
 
 
-def row(label: str, entry: dict) -> str:
+def row(label: str, entry: dict, functions: list[str]) -> str:
     """One statement as a row of the table."""
     chapter = entry["chapter"]
     tests = ", ".join(f"`{name.removeprefix('test_')}`" for name in entry["tests"])
+    short = [name.removeprefix(f"{PACKAGE}.") for name in functions]
+    links = [f"{{py:obj}}`{s} <{name}>`" for s, name in zip(short, functions, strict=True)]
     cells = [
         f"**{label}** {entry['title']} ({{prf:ref}}`{label}`)",
         entry["whose"],
         entry["derivation"],
         f"[{chapter}]({chapter}.ipynb#try-to-break-it)",
+        ", ".join(links) or "none",
         tests,
         entry["caveat"] or "none",
     ]
@@ -48,9 +55,10 @@ def row(label: str, entry: dict) -> str:
 
 def render(entries: dict[str, dict]) -> str:
     """The page."""
-    lines = ["| statement | whose | derivation | experiment | checked by | caveats |"]
-    lines.append("|" + "---|" * 6)
-    lines += [row(label, entry) for label, entry in entries.items()]
+    lines = ["| statement | whose | derivation | experiment | computed by | checked by | caveats |"]
+    lines.append("|" + "---|" * 7)
+    functions = computed_by()
+    lines += [row(label, entry, functions.get(label, [])) for label, entry in entries.items()]
     count = {
         kind: sum(e["whose"] == kind for e in entries.values())
         for kind in ("paper", "known", "ours")

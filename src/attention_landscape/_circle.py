@@ -89,7 +89,7 @@ def fourier_sums(
 
     so ``P`` real FFTs of length ``M``, ``P`` histograms and ``P`` gathers do it, in
     ``O(P n + P M log M)``. The ``s``-th derivative of a Taylor polynomial is one of degree
-    ``P - 1 - s``; `_plan` takes the first ``P`` for which the errors of both steps, summed
+    ``P - 1 - s``; ``_plan`` takes the first ``P`` for which the errors of both steps, summed
     against ``2 I_k e^{-beta}``, are below ``1e-14``. So the error is that of the modes left out
     (see `fourier_modes`) plus at most ``2e-14`` of the peak, for rounding also; measured against
     extended precision it is some ``1e-16``.

@@ -15,7 +15,7 @@ from .measures import Measure
 
 @dataclass(frozen=True, eq=False)
 class ExtendedMinimum:
-    """What `critical.minimize_extended` returns; numbers are ``mpmath.mpf``.
+    """What `minimize_extended` returns; numbers are ``mpmath.mpf``.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class ExtendedMinimum:
     energy : mpf
         The energy.
     gap : mpf
-        ``int dE dmu - min dE``, the minimum over a grid and its refined local minima.
+        ``int dE dmu - min dE``, the minimum over a grid and its refined local minima (X4).
     n_atoms : int
         Number of atoms.
     success : bool

@@ -107,7 +107,7 @@ def iterate_layer(
 def step(
     field: Callable[[Array], Array], points: ArrayLike, dt: float, *, method: str = "euler"
 ) -> Array:
-    """Take one step of fixed size along a tangent field, projected to the sphere.
+    """Take one step of fixed size along a tangent field, projected to the sphere (S2).
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def polish(
     normalization: str = "unnormalized",
     tol: float = 1e-13,
 ) -> CriticalPoint:
-    """Take the end of a flow to a critical point, to rounding.
+    """Take the end of a flow to a critical point, to rounding (S5, S7).
 
     First coincident atoms are merged. The distance is the largest of ``sqrt(residual/scale)``
     (at most ``0.01/sqrt(1+beta)``) and its tenths, hundredths, ... for which each group stays
@@ -133,7 +133,7 @@ def polish(
 def classify(
     landscape: Landscape, mu: Measure, *, normalization: str = "unnormalized"
 ) -> CriticalPoint:
-    """Say what kind of critical point a measure is, without moving it (S5).
+    """Say what kind of critical point a measure is, without moving it (S5, S7).
 
     Parameters
     ----------

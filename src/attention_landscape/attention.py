@@ -125,7 +125,7 @@ class Attention:
     def sums(
         self, mu: Measure, x: Array, order: int, *, relative: bool = False, last: bool = False
     ) -> tuple[Array, ...]:
-        """Potential, spherical gradient and Hessian at unit rows, unchecked, in one pass.
+        """Potential, spherical gradient and Hessian at unit rows, unchecked, in one pass (S4).
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Attention:
         return self.sums(mu, self._points(mu, x), 0)[0]
 
     def gradient(self, mu: Measure, x: ArrayLike) -> Array:
-        """Return the spherical gradient of ``f^mu``, ``beta int e^{beta x . y} P_x y dmu(y)``.
+        """Return the gradient of ``f^mu``, ``beta int e^{beta x . y} P_x y dmu(y)`` (S4).
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Attention:
         return self.sums(mu, self._points(mu, x), 1, last=True)[0]
 
     def hessian(self, mu: Measure, x: ArrayLike) -> Array:
-        """Return the spherical Hessian of ``f^mu`` as ambient matrices that vanish on ``x``.
+        """Return the spherical Hessian of ``f^mu`` as ambient matrices that vanish on ``x`` (S5).
 
         Parameters
         ----------
@@ -267,6 +267,8 @@ class Attention:
 
         ``lambda_j = Gamma(d/2) (2/beta)^{d/2-1} I_{j+d/2-1}(beta)``, times ``e^{log_scale}``:
         the potential of ``Y dsigma`` is ``lambda_j Y`` for a harmonic ``Y`` of degree ``j``.
+        Without perceptron the least energy is ``lambda_0 / (2 beta)`` (B1), and the moments of
+        degree ``j`` decay at the rate ``j (j + d - 2) lambda_j / beta`` near the uniform law (B1p).
 
         Parameters
         ----------

@@ -219,7 +219,7 @@ def cluster_mass_bound(beta: float, curvature_bound: float, *, window: float = 0
 
 
 def cluster_mass_limit(window: float) -> float:
-    """Limit ``c(r)`` of `cluster_mass_bound` as ``beta`` grows (X1; ours).
+    """Limit ``c(r)`` of `cluster_mass_bound` as ``beta`` grows (X1, and X9 at 0; ours).
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def poster_cluster_mass_bound(beta: float, weight_bound: float) -> float:
 def atom_count_bound(
     mass: float, beta: float, *, arcs: int, length: float, constant: float
 ) -> float:
-    """Bound the number of atoms of mass at least ``mass`` as Corollary C4 does (see E8).
+    """Bound the number of atoms of mass at least ``mass`` as the corollary does (C4; see E8).
 
     ``(arcs / mass) (1 + 2 length sqrt(beta)) constant``, when ``arcs`` arcs of length at most
     ``length < 2 pi`` cover the support. It is never below the trivial ``1 / mass`` (E8).

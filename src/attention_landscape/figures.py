@@ -44,7 +44,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 def potential_plot(
     perceptrons: Perceptron | Mapping[str, Perceptron], *, ax: Axes | None = None
 ) -> Axes:
-    """Plot the potential ``v`` on the circle against the angle.
+    """Plot the potential ``v`` of S4 on the circle against the angle.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def first_variation_plot(landscape: Landscape, measure: Measure, *, ax: Axes | N
     r"""Plot the first variation on the circle against the angle, with the atoms marked.
 
     The dashed line is the mean of the first variation over the measure. At a global minimiser
-    the curve lies on or above it and the atoms lie on it.
+    the curve lies on or above it and the atoms lie on it, as X4 says.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def energy_trace(
     ax: Axes | None = None,
     label: str | None = None,
 ) -> Axes:
-    """Plot the energy against time; call it again with the same ``ax`` for another curve.
+    """Plot the energy of S4 against time; call it again with the same ``ax`` for another curve.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def energy_trace(
 def hessian_spectrum(
     values: ArrayLike, *, ax: Axes | None = None, tol: float | None = None
 ) -> Axes:
-    """Plot the spectrum of the Wasserstein Hessian as stems.
+    """Plot the spectrum of the Wasserstein Hessian of S5 as stems.
 
     The sign is in the mark: triangle up when positive, triangle down when negative, hollow
     circle when zero up to ``tol``.

@@ -67,13 +67,13 @@ class Landscape:
 
     @property
     def scale(self) -> float:
-        """The natural size of the field: ``e^{beta + log_scale}`` plus the weight bound."""
+        """The natural size of the field, ``e^{beta + log_scale}`` plus the weight bound."""
         return self.attention.peak + (
             0.0 if self.perceptron is None else self.perceptron.weight_bound
         )
 
     def energy(self, mu: Measure) -> float:
-        """Return ``E[mu]``.
+        """Return ``E[mu]`` (S4).
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Landscape:
         return self.variations(mu, unit_rows("x", x, d=mu.d), 0)[0]
 
     def variations(self, mu: Measure, x: Array, order: int) -> tuple[Array, ...]:
-        """First variation at unit rows, its spherical gradient and Hessian, unchecked.
+        """First variation at unit rows, its spherical gradient and Hessian, unchecked (S4).
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Landscape:
     def gradient(
         self, mu: Measure, x: ArrayLike | None = None, *, normalization: str = "unnormalized"
     ) -> Array:
-        """Return the field: the spherical gradient of the first variation (S4).
+        """Return the field: the spherical gradient of the first variation (S4), or softmax's (S7).
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Landscape:
         return self.field(mu, rows, normalization)
 
     def field(self, mu: Measure, x: Array, normalization: str = "unnormalized") -> Array:
-        """Compute the field at unit rows, unchecked: see `gradient`.
+        """Compute the field at unit rows, unchecked (S4, S7): see `gradient`.
 
         Parameters
         ----------
@@ -303,6 +303,8 @@ class Landscape:
 
     def source_derivative(self, mu: Measure, xi: Array) -> Array:
         """Change of the field at fixed places when the atoms move with velocity ``xi``, unchecked.
+
+        It is the part of the Hessian that couples the atoms (S5).
 
         Parameters
         ----------

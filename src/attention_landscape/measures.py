@@ -266,7 +266,7 @@ class Measure:
         return Measure(*(merge_circle if self.d == 2 else merge_sphere)(x, m, tol))
 
     def clusters(self, diameter: float) -> list[NDArray[np.intp]]:
-        """Find the groups of atoms of at most the given diameter.
+        """Find the groups of atoms of at most the given diameter: the clusters of T4.
 
         Parameters
         ----------
@@ -321,7 +321,8 @@ class Measure:
         The entry ``k`` is ``sqrt(iint P_k(x . y) dmu dmu)`` with ``P_k`` the zonal polynomial
         (cosine of ``k`` times the angle on the circle, Gegenbauer in general), ``P_k(1) = 1``:
         the norm of the projection of the measure to harmonics of degree ``k``, one for a Dirac
-        mass, zero for the uniform law when ``k >= 1``.
+        mass, zero for the uniform law when ``k >= 1``. Up to a factor it is the size of the
+        coefficients ``m_{kl}`` of L1.
 
         Parameters
         ----------

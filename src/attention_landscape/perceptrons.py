@@ -18,7 +18,7 @@ _Function = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation with its derivative and primitive.
+    """An activation with its derivative and the primitive that makes the potential (S4).
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Perceptron:
-    """A conservative perceptron: ``k`` neurons with potential ``sum_j w_j phi(a_j . x + b_j)``.
+    """A conservative perceptron (S3): ``k`` neurons, potential ``sum_j w_j phi(a_j . x + b_j)``.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class Perceptron:
 
     @property
     def curvature_bound(self) -> float:
-        """Bound of ``|v''|/2`` along unit-speed great circles.
+        """Bound of ``|v''|/2`` along unit-speed great circles, for S6, X1, X9 and E10.
 
         ``v''/2 = sum_j w_j (sigma'(s)(a . xi)^2 - sigma(s) a . x)`` with ``s = a . x + b``, and
         ``|sigma(s)| <= |sigma(b)| + L |a . x|``, hence
@@ -303,7 +303,7 @@ class Perceptron:
         return self._potential(unit_rows("x", x, d=self.d))
 
     def gradient(self, x: ArrayLike) -> Array:
-        """Return the spherical gradient of ``v``: ``2 P_x sum_j w_j sigma(a_j . x + b_j) a_j``.
+        """Return the gradient of ``v``: ``2 P_x sum_j w_j sigma(a_j . x + b_j) a_j`` (S4).
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Perceptron:
         return self._gradient(unit_rows("x", x, d=self.d))
 
     def hessian(self, x: ArrayLike) -> Array:
-        """Return the spherical Hessian of ``v`` as ambient matrices that vanish on ``x``.
+        """Return the spherical Hessian of ``v`` as ambient matrices that vanish on ``x`` (S5).
 
         On the kink of a ReLU it is the mean of the two one-sided second derivatives, which is
         what symmetric second differences along geodesics converge to.
@@ -391,7 +391,7 @@ class Perceptron:
         Returns
         -------
         (m,) boolean array
-            With ReLU, the potential vanishes there.
+            With ReLU, the potential vanishes there; the other points are the active region of T3.
 
         Raises
         ------

@@ -83,6 +83,8 @@ def _tangent(x: Array, v: Array) -> Array:
 def exp(points: ArrayLike, vectors: ArrayLike) -> Array:
     """Follow the geodesic from each point with the given velocity for unit time.
 
+    Along these curves the energy is differentiated, once in S4 and twice in S5.
+
     Parameters
     ----------
     points : (n, d) array

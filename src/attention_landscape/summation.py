@@ -48,7 +48,7 @@ def kernel_sums(
     relative: bool = False,
     last: bool = False,
 ) -> tuple[Array, ...]:
-    """Sum ``m_j e^{beta x . y_j + log_scale}`` over the sources, with derivatives in ``x``.
+    """Sum ``m_j e^{beta x . y_j + log_scale}`` over the sources, with derivatives in ``x`` (S4).
 
     The method is chosen by the numbers of points, the dimension and ``beta``.
 
