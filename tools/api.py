@@ -79,7 +79,7 @@ def computed_by() -> dict[str, list[str]]:
 def link_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list) -> None:
     """Before napoleon: link labels and classes; give a module the table of what is in it."""
     if what == "module":  # the links are made below
-        lines += ["", ".. list-table::", "   :widths: auto", ""]
+        lines += ["", ".. list-table::", "   :class: contents", ""]
         for part, item in exported(name).items():
             summary = (inspect.getdoc(item) or "").split("\n\n")[0]
             lines += [f"   * - `{part}`", "     - " + " ".join(summary.splitlines())]

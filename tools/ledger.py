@@ -55,7 +55,10 @@ def row(label: str, entry: dict, functions: list[str]) -> str:
 
 def render(entries: dict[str, dict]) -> str:
     """The page."""
-    lines = ["| statement | whose | derivation | experiment | computed by | checked by | caveats |"]
+    lines = [":::{container} ledger", ""]
+    lines.append(
+        "| statement | whose | derivation | experiment | computed by | checked by | caveats |"
+    )
     lines.append("|" + "---|" * 7)
     functions = computed_by()
     lines += [row(label, entry, functions.get(label, [])) for label, entry in entries.items()]
@@ -67,6 +70,7 @@ def render(entries: dict[str, dict]) -> str:
         f"\n{len(entries)} statements: {count['paper']} of the paper, {count['known']} known, "
         f"{count['ours']} ours. Errata have their own [page](errata.md), each with its proof.\n"
     )
+    lines.append(":::")
     return HEAD + "\n".join(lines) + "\n" + tail
 
 
