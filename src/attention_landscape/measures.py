@@ -145,7 +145,7 @@ class Measure:
         n, d : int
             Number of points and dimension of the ambient space.
         rng : None, int or numpy.random.Generator
-            Source of randomness (SPEC 7).
+            Source of randomness; an int is a seed.
 
         Returns
         -------

@@ -20,6 +20,8 @@ _Function = Callable[[Array], Array]
 class Activation:
     """An activation with its derivative and the primitive that makes the potential (S4).
 
+    The named ones are in the dict ``attention_landscape.perceptrons.ACTIVATIONS``.
+
     Parameters
     ----------
     name : str
@@ -223,7 +225,7 @@ class Perceptron:
         scale : float
             Standard deviation of the weights.
         rng : None, int or numpy.random.Generator
-            Source of randomness (SPEC 7).
+            Source of randomness; an int is a seed.
 
         Returns
         -------

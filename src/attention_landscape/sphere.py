@@ -232,7 +232,7 @@ def uniform(n: int, d: int, *, rng: Any = None) -> Array:
     d : int
         Dimension of the ambient space, at least 2.
     rng : None, int or numpy.random.Generator
-        Source of randomness (SPEC 7).
+        Source of randomness; an int is a seed.
 
     Returns
     -------

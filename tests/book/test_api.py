@@ -25,8 +25,9 @@ def entry(name):
 
 def own_links(name):
     """Where an entry leads, without the entries inside it."""
-    return {a["href"] for a in entry(name).find_all("a") if a.find_parent("dd") is not None
-            and a.find_parent("dl", class_="py") is entry(name).parent}  # fmt: skip
+    found = entry(name)
+    links = found.find_all("a", href=True)
+    return {a["href"] for a in links if a.find_parent("dl", class_="py") is found.parent}
 
 
 def test_public_is_what_the_package_exports():
