@@ -213,7 +213,7 @@ def minimize_extended(landscape: Landscape, found: Minimum, *, digits: int = 40)
 def maximize(landscape: Landscape, d: int | None = None) -> Maximum:
     """Find the maximisers of the energy: Dirac masses at the maxima of ``v`` (P1).
 
-    Without a perceptron they are all Dirac masses (B1), and one of them is returned.
+    Without a perceptron every Dirac mass is one (B1), and the one on the first axis is returned.
 
     Parameters
     ----------
