@@ -78,7 +78,7 @@ lint: $(BIN)/.test ## style and types
 
 unit: export MPLBACKEND := Agg
 unit: $(BIN)/.test ## unit tests and doctests, at least 95 % of the package's lines
-	$(BIN)/python -m pytest tests/unit src --doctest-modules -n 2 -q \
+	$(BIN)/python -m pytest tests/unit tests/lab src --doctest-modules -n 2 -q \
 	  --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 notebooks-check: $(BIN)/.test ## each notebook gives its stored outputs (strict nbval)

@@ -1,8 +1,9 @@
-"""Sphinx extension: the site's address, a description of each page, and a small repair of HTML."""
+"""Sphinx extension: the site's address, the lab's program, descriptions, small repairs of HTML."""
 
 from __future__ import annotations
 
 import html
+import importlib.util
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ def set_address(app: Any, config: Any) -> None:
     prefix = urlparse(base).path
     config.html_baseurl = config.ogp_site_url = base
     config.notfound_urls_prefix = prefix
+    # the page of the live lab runs the package's own file
+    package = Path(importlib.util.find_spec("attention_landscape").origin).parent
+    config.html_static_path.append(str(package / "lab.js"))
     config.notfound_context = {"title": "Not found", "body": NOT_FOUND.format(prefix=prefix)}
 
 

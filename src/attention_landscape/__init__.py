@@ -46,14 +46,15 @@ __all__ = [
     "ExtendedMinimum",
     "Maximum",
     "figures",
+    "lab",
     "bounds",
     "sphere",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "figures":  # the only module with matplotlib: imported when first used
+    if name in ("figures", "lab"):  # matplotlib and anywidget: imported when first used
         import importlib
 
-        return importlib.import_module(".figures", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
