@@ -17,7 +17,7 @@ from typing import Any
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
 PACKAGE = "attention_landscape"
-PARTS = ("sphere", "bounds", "figures", "ensembles", "summation")
+PARTS = ("sphere", "bounds", "figures", "lab", "ensembles", "summation")
 MODULES = (PACKAGE, *(f"{PACKAGE}.{part}" for part in PARTS))
 
 #: What a label of a statement or an erratum looks like, known or not.

@@ -48,6 +48,8 @@ def normalize(notebook: Any) -> Any:
             continue
         count += 1
         cell.execution_count = count
+        if "widget" in cell.metadata.get("tags", []):  # its state would be in no notebook
+            cell.outputs = []
         outputs = []
         for output in cell.outputs:
             if output.output_type in ("display_data", "execute_result"):

@@ -19,6 +19,7 @@ from . import sphere
 from ._checks import Array, array, number
 from ._portrait_circle import circle_portrait
 from ._portrait_sphere import portrait_grid, sphere_portrait
+from ._slider import slider
 from ._style import GREY, INK, MEASURE, PALETTE, axes, check_pair, dot_areas, style
 from .flows import Trajectory
 from .landscape import Landscape
@@ -35,6 +36,7 @@ __all__ = [
     "hessian_spectrum",
     "convergence_plot",
     "fitted_slope",
+    "slider",
     "style",
 ]
 

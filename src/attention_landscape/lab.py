@@ -50,11 +50,6 @@ class Lab(anywidget.AnyWidget):
 
     Attributes
     ----------
-    landscape : Landscape
-        The landscape that is shown.
-    measure : Measure
-        Where the tokens are; set it to start from there. Read while it plays, it is at most half
-        a second old.
     t, energy, residual : float
         Of what is shown, as the browser last told them.
 
@@ -104,6 +99,7 @@ class Lab(anywidget.AnyWidget):
 
     @property
     def landscape(self) -> Landscape:
+        """The `Landscape` that is shown."""
         rows = np.asarray(self.directions, dtype=float).reshape(len(self.weights), 3)[:, : self.d]
         attention = Attention(self.beta, log_scale=-self.beta)
         if not self.weights:
@@ -115,6 +111,11 @@ class Lab(anywidget.AnyWidget):
 
     @property
     def measure(self) -> Measure:
+        """Where the tokens are, a `Measure`; set it to start from there.
+
+        Read while the lab plays, it is at most half a second old. ValueError before the lab is
+        shown or a measure is set.
+        """
         known = self.start if self.tokens is None else self.tokens
         if known is None:
             raise ValueError(

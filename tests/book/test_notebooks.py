@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from sources import NOTEBOOKS, tool
 
-TAGS = {"hide-input", "remove-input", "hide-output"}
+TAGS = {"hide-input", "remove-input", "hide-output", "widget", "nbval-ignore-output"}
 MIMES = {"text/plain", "text/html", "text/latex", "text/markdown"}
 SECTIONS = [
     "The setting",
@@ -129,6 +129,23 @@ def test_names_of_figures_are_unique():
 def test_tags_are_known(path):
     for cell in read(path).cells:
         assert set(cell.metadata.get("tags", [])) <= TAGS, cell.source
+
+
+@chapters
+def test_sliders_come_after_a_figure_that_says_it(path):
+    figure = False
+    for cell in read(path).cells:
+        tags = set(cell.metadata.get("tags", []))
+        figure = figure or "mystnb" in cell.metadata
+        assert ("widget" in tags) == ("nbval-ignore-output" in tags) == ("slider(" in cell.source)
+        if "widget" in tags:
+            assert figure and not cell.outputs and not prints(cell.source), cell.source
+        elif re.match(r"#{2,3} ", cell.source):
+            figure = False
+
+
+def test_some_chapters_have_sliders():
+    assert sum("figures.slider(" in path.read_text("utf-8") for path in NOTEBOOKS) >= 4
 
 
 @chapters

@@ -18,3 +18,7 @@ def toc_files() -> list[str]:
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     return [toc["root"], *chapters]
+
+
+#: Where a slider will be.
+SLIDER_VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from built import HTML, ROOT, toc_files
+from built import HTML, ROOT, SLIDER_VIEW, toc_files
 
 AXE = ROOT / "_build" / "npm" / "axe-core" / "axe.min.js"
 PAGES = [*toc_files(), "search", "genindex", "404"]
@@ -21,7 +21,12 @@ VIOLATIONS = """async rules => {
 
 
 def open_everything(page) -> None:
-    """Open all dropdowns and wait until the page has taken note."""
+    """Open all dropdowns, fetch the sliders, and wait until the page has taken note."""
+    if page.locator(SLIDER_VIEW).count():
+        page.locator(
+            ".cell_output", has=page.locator(SLIDER_VIEW)
+        ).first.scroll_into_view_if_needed()
+        page.wait_for_selector(".noUi-handle[aria-label]")
     page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
     buttons = page.locator("article .toggle-hidden > button.toggle-button")
     for _ in range(buttons.count()):
