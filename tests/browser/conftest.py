@@ -1,30 +1,16 @@
-"""A web server on loopback, a headless Chromium, and pages opened in it.
-
-A missing browser is a failure, no skip.
-"""
+"""A web server on loopback, and pages of the site opened in Chromium."""
 
 from __future__ import annotations
 
 import functools
 import http.server
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from urllib.parse import urlparse
 
 import pytest
 from built import HTML, PREFIX
-from playwright.sync_api import Browser, Page, sync_playwright
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from playwright.sync_api import Browser, Page
 
 #: Two harmless errors of the theme: it declares a name twice, and some pages have no contents.
 THEME_ERRORS = (
@@ -54,17 +40,6 @@ def site() -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium when there is one, else Playwright's."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next((path for path in map(shutil.which, names) if path), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Visit:
