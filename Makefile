@@ -23,7 +23,7 @@ SITE := _build/html/index.html
 PORT := 8000
 LAB_OPTIONS :=
 
-.PHONY: help book student serve lab test lint unit notebooks-check site browser binder bench notebooks figure lock clean
+.PHONY: help book student serve lab test lint unit notebooks-check site browser pdf binder bench notebooks figure lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -92,6 +92,11 @@ browser: $(BIN)/.test ## every page of the built site in Chromium, also with axe
 	bash tools/install-chromium $(BIN)/python
 	$(BIN)/python tools/fetch_packages.py axe-core
 	$(BIN)/python -m pytest tests/browser -v
+
+pdf: book $(BIN)/.test ## build the site, then the PDF edition with the same numbers (needs TeX)
+	bash tools/install-texlive
+	$(BIN)/python tools/build_pdf.py
+	$(BIN)/python -m pytest tests/pdf -q
 
 binder: $(BIN)/.test ## build Binder's environment as repo2docker does, and run notebooks in it
 	bash tools/install-chromium $(BIN)/python

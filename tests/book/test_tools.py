@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -157,3 +158,21 @@ def test_chapters_without_solutions_are_whole(path):
     assert "solution-" not in after
     for word in ("{exercise-start}", "{exercise-end}", "\n## ", "::{prf:", "{figure}"):
         assert before.count(word) == after.count(word), word
+
+
+def test_pdf_leaves_sliders_out_and_narrows_the_ledger():
+    pdf = tool("build_pdf")
+    cells = [
+        nbformat.v4.new_code_cell("draw()", metadata={"tags": ["hide-input"]}),
+        nbformat.v4.new_code_cell("slider()", metadata={"tags": ["widget"]}),
+        nbformat.v4.new_markdown_cell('# What is "generic"?'),
+    ]
+    kept = pdf.quoted_title(pdf.printable(cells))
+    assert [cell.source for cell in kept] == ["draw()", "# What is “generic”?"]
+
+    ledger = (ROOT / "book" / "ledger.md").read_text(encoding="utf-8")
+    narrow = pdf.narrow(ledger)
+    rows = [line for line in narrow.splitlines() if line.startswith("|")]
+    assert len(rows) == sum(line.startswith("|") for line in ledger.splitlines()) > 30
+    assert all(len(re.split(r"(?<!\\)\|", row)) == 6 for row in rows)
+    assert "py:obj" not in narrow and "tabularcolumns" in narrow

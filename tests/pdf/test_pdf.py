@@ -1,0 +1,94 @@
+"""The PDF edition against the site: the same numbers, nothing unresolved, nothing cut off.
+
+`make pdf` builds both first.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML, PDF = ROOT / "_build" / "html" / "book", ROOT / "_build" / "pdf"
+NAME = "attention-landscape"
+PAGES = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
+
+
+def text(suffix: str) -> str:
+    return (PDF / f"{NAME}.{suffix}").read_text(encoding="utf-8", errors="replace")
+
+
+def site(page: str) -> BeautifulSoup:
+    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def aux_number(label: str) -> str | None:
+    match = re.search(r"\\newlabel\{" + re.escape(label) + r"\}\{\{([^}]*)\}", text("aux"))
+    return match.group(1) if match else None
+
+
+def printed_title(label: str) -> str:
+    """The heading of the framed block that follows a label."""
+    pattern = r"\\label\{" + re.escape(label) + r"\}\s*\\begin\{sphinxadmonition\}\{note\}\{(.*)\}"
+    match = re.search(pattern, text("tex"))
+    assert match, label
+    return match.group(1)
+
+
+def number_of(element) -> str:
+    return element.select_one(".caption-number").text.strip().removesuffix(".")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_numbers_are_those_of_the_site(page):
+    soup = site(page)
+    counted = 0
+    for block in soup.select("div.proof"):
+        if block.select_one(".caption-number") and re.search(r"\d", number_of(block)):
+            assert printed_title(f"book/{page}:{block['id']}").startswith(number_of(block))
+            counted += 1
+    for block in soup.select("div.exercise"):
+        assert printed_title(f"exercise:{block['id']}") == number_of(block)
+        counted += 1
+    for block in soup.select("figure[id^=fig-]"):
+        number = aux_number(f"book/{page}:{block['id']}")
+        assert number_of(block) == f"Fig. {number}", block["id"]
+        counted += 1
+    for block in soup.select("div.math[id^=equation-]"):
+        label = block["id"].removeprefix("equation-")
+        shown = re.search(r"\((\d+)\)", block.select_one(".eqno").text).group(1)
+        assert aux_number(f"equation:book/{page}:{label}") == shown, label
+        counted += 1
+    assert counted >= (1 if page == "index" else 8)
+
+
+def test_nothing_is_unresolved_or_missing():
+    log = text("log").replace("\n", "")
+    assert not re.findall(r"Reference `[^']*' on page \S+ undefined", log)
+    assert "Missing character" not in log
+    assert not re.search(r"^! ", text("log"), re.M)
+
+
+def test_nothing_is_cut_off():
+    """Boxes that are too large by more than what a reader could see (10 points)."""
+    for size in re.findall(r"Overfull \\[hv]box \(([\d.]+)pt", text("log")):
+        assert float(size) < 10
+
+
+def test_sliders_are_left_out_and_figures_are_there():
+    tex = text("tex")
+    assert "{gradient\\PYGZus{}flow}" in tex and "{slider}" not in tex
+    assert "VBox(" not in tex and "The lab is on the site of the book" in tex
+    assert tex.count(r"\begin{figure}") == sum(
+        len(site(p).select("figure[id^=fig-]")) for p in PAGES
+    )
+
+
+def test_size_and_pages():
+    file = PDF / f"{NAME}.pdf"
+    assert 500_000 < file.stat().st_size < 5_000_000
+    (pages,) = re.findall(r"Output written on .*?\((\d+)\s+pages", text("log").replace("\n", ""))
+    assert int(pages) > 100
