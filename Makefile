@@ -23,7 +23,7 @@ SITE := _build/html/index.html
 PORT := 8000
 LAB_OPTIONS :=
 
-.PHONY: help book student serve lab test lint unit notebooks-check site browser pdf binder bench notebooks figure lock clean
+.PHONY: help book student slides serve lab test lint unit notebooks-check site browser pdf binder bench notebooks figure lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -57,6 +57,10 @@ student: $(BIN)/.read ## build the edition without solutions, in _build/student
 	@echo
 	@echo "Its site is at $(CURDIR)/_build/student/_build/html/index.html"
 
+slides: book ## build the site, then slides of each chapter, in _build/slides
+	$(BIN)/python tools/fetch_packages.py reveal
+	$(BIN)/python tools/slides.py
+
 serve: ## show the site at http://127.0.0.1:8000 (PORT=... for another port)
 	@test -f $(SITE) || { echo "There is no site yet: run 'make book' first." >&2; exit 1; }
 	@echo "Open http://127.0.0.1:$(PORT) (Ctrl-C stops)"
@@ -88,9 +92,10 @@ notebooks-check: $(BIN)/.test ## each notebook gives its stored outputs (strict 
 site: $(BIN)/.test ## the notebooks' form and the built site: links, alt texts, numbers, weights
 	$(BIN)/python -m pytest tests/book -q
 
-browser: $(BIN)/.test ## every page of the built site in Chromium, also with axe-core
+browser: $(BIN)/.test ## every page of the built site in Chromium, with axe-core; the slides
 	bash tools/install-chromium $(BIN)/python
-	$(BIN)/python tools/fetch_packages.py axe-core
+	$(BIN)/python tools/fetch_packages.py axe-core reveal
+	$(BIN)/python tools/slides.py
 	$(BIN)/python -m pytest tests/browser -v
 
 pdf: book $(BIN)/.test ## build the site, then the PDF edition with the same numbers (needs TeX)

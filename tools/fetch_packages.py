@@ -53,6 +53,14 @@ PACKAGES = {
         ("embed.js", "1551f4f60c37af51121f.woff2", "be9ee23c0c6390141475.ttf"),
         "vendor",
     ),
+    "reveal": Package(
+        "reveal.js",
+        "6.0.2",
+        "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJn3zyE3fUOwiH5KEg==",
+        "package/dist/",
+        ("reveal.js", "reveal.css", "theme/white.css"),
+        "npm",
+    ),
     "axe-core": Package(
         "axe-core",
         "4.14.1",
