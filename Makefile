@@ -23,7 +23,7 @@ SITE := _build/html/index.html
 PORT := 8000
 LAB_OPTIONS :=
 
-.PHONY: help book student slides serve lab test lint unit notebooks-check site browser pdf binder bench notebooks figure lock clean
+.PHONY: help book student slides problems serve lab test lint unit teaching notebooks-check site browser pdf binder bench notebooks figure lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,6 +61,9 @@ slides: book ## build the site, then slides of each chapter, in _build/slides
 	$(BIN)/python tools/fetch_packages.py reveal
 	$(BIN)/python tools/slides.py
 
+problems: $(BIN)/.test ## write the problem set for students and grader, in _build/problems
+	$(BIN)/python tools/problems.py
+
 serve: ## show the site at http://127.0.0.1:8000 (PORT=... for another port)
 	@test -f $(SITE) || { echo "There is no site yet: run 'make book' first." >&2; exit 1; }
 	@echo "Open http://127.0.0.1:$(PORT) (Ctrl-C stops)"
@@ -70,7 +73,7 @@ lab: $(BIN)/.read ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=book $$(test "$$(id -u)" != 0 || echo --allow-root) $(LAB_OPTIONS)
 
 test: $(BIN)/.test ## everything: style, types, unit tests, notebooks, site, browser
-	@for step in lint unit notebooks-check book site browser; do \
+	@for step in lint unit teaching notebooks-check book site browser; do \
 	  echo; echo "== make $$step"; $(MAKE) --no-print-directory $$step; done
 
 lint: $(BIN)/.test ## style and types
@@ -84,6 +87,9 @@ unit: export MPLBACKEND := Agg
 unit: $(BIN)/.test ## unit tests and doctests, at least 95 % of the package's lines
 	$(BIN)/python -m pytest tests/unit tests/lab src --doctest-modules -n 2 -q \
 	  --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+teaching: $(BIN)/.test ## the problem set's autograder on right, empty and wrong answers
+	$(BIN)/python -m pytest tests/teaching -q
 
 notebooks-check: $(BIN)/.test ## each notebook gives its stored outputs (strict nbval)
 	$(BIN)/python -m pytest --nbval --nbval-current-env --dist loadfile -n 2 -q \
