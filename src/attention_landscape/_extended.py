@@ -172,7 +172,8 @@ def _newton(circle: _Circle, guess: Measure, digits: int) -> tuple[list[Any], li
     """Damped Newton on the energy of places and masses, for atoms that keep their number.
 
     In a flat valley the residual misleads, as a step of 1e-3 hardly changes it; the energy,
-    with enough digits, does not. So a step counts when the energy falls.
+    with enough digits, does not. So a step counts when the energy falls; at the end the energy
+    stands still to all its digits, which fix places to half as many, and the residual decides.
     """
     mp = circle.mp
     order = np.argsort(guess.angles)
@@ -182,9 +183,11 @@ def _newton(circle: _Circle, guess: Measure, digits: int) -> tuple[list[Any], li
     n = guess.n
     goal = mp.mpf(10) ** (-digits - 5)
     damping, energy = mp.mpf(10) ** -6, circle.energy(angles, masses)
+    noise = 10_000 * mp.eps * max(abs(energy), circle.kernel(mp.mpf(0))[0])
     for _ in range(100):
         residual, jacobian = _equations(circle, angles, masses)
-        if max(abs(r) for r in residual) < goal:
+        error = max(abs(r) for r in residual)
+        if error < goal:
             break
         # unknowns scaled by square roots of the masses: the matrix is then symmetric
         root = [mp.sqrt(m) for m in masses]
@@ -201,8 +204,14 @@ def _newton(circle: _Circle, guess: Measure, digits: int) -> tuple[list[Any], li
             step = mp.lu_solve(damped, -residual)
             trial = [t + step[i] * right[i] for i, t in enumerate(angles)]
             mass = [m + step[n + i] * right[n + i] for i, m in enumerate(masses)]
-            if min(mass) > 0 and circle.energy(trial, mass) < energy:
-                break
+            if min(mass) > 0:
+                change = circle.energy(trial, mass) - energy
+                if abs(change) < noise:
+                    better = max(abs(r) for r in _equations(circle, trial, mass)[0]) < error
+                else:
+                    better = change < 0
+                if better:
+                    break
             damping = max(10 * damping, mp.mpf(10) ** (-digits))
         else:
             break

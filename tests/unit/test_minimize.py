@@ -369,6 +369,22 @@ def test_extended_functions_agree_with_double_precision(activation):
     np.testing.assert_allclose(sharp[:, 2], bends, atol=1e-13)
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-15, 1e-12, 1e-8, 1e-4, 1e-2])
+@pytest.mark.parametrize(("activation", "digits"), [("relu", 30), ("relu", 45), ("gelu", 30)])
+def test_extended_does_not_depend_on_the_last_digits_of_the_start(activation, digits, size):
+    """At the end the energy stands still to all digits, and Newton's method must go on."""
+    landscape = landscape_of(activation, 1.0)
+    found = al.minimize(landscape)
+    rng = np.random.default_rng(0)
+    angles = found.measure.angles + size * rng.normal(size=found.n_atoms)
+    masses = found.measure.masses * np.exp(size * rng.normal(size=found.n_atoms))
+    start = al.Measure.from_angles(angles, masses / masses.sum())
+    moved = al.Minimum(start, 0.0, 1.0, start.n, False, "", 0)
+    sharp = al.minimize_extended(landscape, moved, digits=digits)
+    assert sharp.success and sharp.n_atoms == found.n_atoms
+    assert abs(float(sharp.energy) - found.energy) < 1e-14
+
+
 def test_extended_failure_is_told():
     landscape = landscape_of("relu", 1.0)
     found = al.minimize(landscape)
