@@ -79,9 +79,21 @@ Text and figures: CC BY 4.0. Code: BSD 3-Clause.\par}
 """
 
 
+def without_repeats(outputs: list) -> list:
+    """Printed lines once: the site's build has put all of a cell in the first stream of a name."""
+    first = {}
+    for output in outputs:
+        if output.output_type == "stream":
+            first.setdefault(output.name, output)
+    return [o for o in outputs if o.output_type != "stream" or o is first[o.name]]
+
+
 def printable(cells: list) -> list:
     """The cells of a notebook that can be printed: no sliders, pictures with few colours."""
     cells = [cell for cell in cells if "widget" not in cell.metadata.get("tags", [])]
+    for cell in cells:
+        if "outputs" in cell:
+            cell.outputs = without_repeats(cell.outputs)
     for output in (output for cell in cells for output in cell.get("outputs", [])):
         if "image/png" in output.get("data", {}):
             small = io.BytesIO()

@@ -160,6 +160,16 @@ def test_chapters_without_solutions_are_whole(path):
         assert before.count(word) == after.count(word), word
 
 
+def test_pdf_prints_each_line_once():
+    """The site's build leaves the lines of a cell in its first stream, and the rest behind it."""
+    pdf = tool("build_pdf")
+    text, picture = nbformat.v4.new_output, nbformat.v4.new_output("display_data")
+    outputs = [text("stream", text="a\nb\n"), picture, text("stream", text="b\n")]
+    outputs.append(text("stream", name="stderr", text="c\n"))
+    (cell,) = pdf.printable([nbformat.v4.new_code_cell("f()", outputs=outputs)])
+    assert [output.get("text") for output in cell.outputs] == ["a\nb\n", None, "c\n"]
+
+
 def test_pdf_leaves_sliders_out_and_narrows_the_ledger():
     pdf = tool("build_pdf")
     cells = [

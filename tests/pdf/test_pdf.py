@@ -38,6 +38,22 @@ def printed_title(label: str) -> str:
     return match.group(1)
 
 
+def plain(latex: str) -> str:
+    """The characters that a block of output shows."""
+    signs = {"hy": "-", "lt": "<", "gt": ">", "us": "_", "ob": "{", "cb": "}", "ca": "^"}
+    signs |= {
+        "sh": "#",
+        "pc": "%",
+        "dl": "$",
+        "am": "&",
+        "bs": "\\",
+        "ti": "~",
+        "dq": '"',
+        "sq": "'",
+    }
+    return re.sub(r"\\PYGZ(\w\w)\{\}", lambda match: signs[match.group(1)], latex)
+
+
 def number_of(element) -> str:
     return element.select_one(".caption-number").text.strip().removesuffix(".")
 
@@ -63,6 +79,29 @@ def test_numbers_are_those_of_the_site(page):
         assert aux_number(f"equation:book/{page}:{label}") == shown, label
         counted += 1
     assert counted >= (1 if page == "index" else 8)
+
+
+def chapter(page: str) -> str:
+    """The LaTeX of one page of the site."""
+    return text("tex").split(rf"\label{{\detokenize{{book/{page}::doc}}}}")[1].split("::doc}}\n")[0]
+
+
+def lines_of(block: str) -> list[str]:
+    return [line.rstrip() for line in block.strip("\n").splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_printed_lines_are_those_of_the_site(page):
+    """Each line that a cell prints is there once, in its order."""
+    shown = [
+        lines_of(block.text)
+        for cell in site(page).select("div.cell:not(.tag_widget)")
+        for block in cell.select("div.output.stream pre")
+    ]
+    block = r"\{cell_output\}\s*\\begin\{sphinxVerbatim\}\[[^\n]*\]\n(.*?)\\end\{sphinxVerbatim\}"
+    printed = [lines_of(plain(found)) for found in re.findall(block, chapter(page), re.S)]
+    assert shown
+    assert printed == shown
 
 
 def test_nothing_is_unresolved_or_missing():
