@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -20,18 +21,30 @@ EXECUTED = BUILD / "jupyter_execute" / "book"
 SOURCE, TARGET = BUILD / "pdf-source", BUILD / "pdf"
 NAME = "attention-landscape"
 
-#: Columns of the ledger that are too wide for paper: functions and tests.
-LEDGER_COLUMNS = (0, 1, 2, 6)
-
-COLUMNS = r"""```{tabularcolumns} p{.34\linewidth}p{.08\linewidth}p{.12\linewidth}p{.34\linewidth}
-```
-
-"""
+#: Columns of the ledger that are printed (the functions and the tests are too wide), with widths.
+LEDGER_COLUMNS = {0: ".36", 1: ".09", 2: ".12", 6: ".43"}
+TABLE = (
+    "```{tabularcolumns} "
+    + "".join(rf">{{\raggedright\arraybackslash}}\Y{{{w}}}" for w in LEDGER_COLUMNS.values())
+    + "\n```\n\n"
+)
 
 REFERENCE = """# What is in the package?
 
 The reference of the package has links to the statements and back, so it stays on the site and in
 the docstrings: `help(al.polish)` shows one.
+"""
+
+#: Said after a sentence that asks the reader to move a slider.
+SLIDER = " *(The slider is on the site.)*"
+
+#: The front page has no heading of its own in print.
+FRONT = r"""
+```{raw} latex
+\chapter*{About this book}
+\addcontentsline{toc}{chapter}{About this book}
+\markboth{}{About this book}
+```
 """
 
 STUB = r"""% Double-struck letters where the bbm fonts are not installed.
@@ -50,25 +63,37 @@ FONTS = r"""
 PREAMBLE = r"""
 \usepackage{xurl}
 \setcounter{tocdepth}{0}
-\newenvironment{booksolution}[1]{\par\bigskip\noindent\textbf{#1.}\par}{\par\bigskip}
+\newenvironment{booksolution}[1]
+  {\par\bigskip\needspace{7\baselineskip}\noindent\textbf{#1.}\par\nobreak}{\par\bigskip}
+% No heading alone at the foot of a page, no stub of code. Pages may end early, so measure exactly:
+% the stretch of \needspace would pull text over to a figure's page.
+\let\needspace\Needspace
+\AddToHook{env/sphinxadmonition/before}{\needspace{9\baselineskip}}
+\AddToHook{env/DUlineblock/before}{\needspace{9\baselineskip}}
+\renewcommand{\sphinxliteralblockwithoutcaptionneedspace}{4\baselineskip}
+\newcolumntype{T}{L} % columns of text are not justified
 \setlength{\emergencystretch}{3em}
 \AtBeginDocument{\renewcommand{\setminus}{\smallsetminus}}
-\makeatletter % room for captions
-\AtBeginDocument{\spx@image@maxheight=.62\textheight}
+\makeatletter
+\AtBeginDocument{\spx@image@maxheight=.55\textheight} % room for captions
+\patchcmd{\l@chapter}{1.0em}{.55em}{}{} % the contents fit on a page
+\patchcmd{\l@part}{2.25em}{1.2em}{}{}
 \makeatother
 """
 
 TITLE = r"""
+\hypersetup{pdftitle={Attention’s mean-field landscape: a computational companion},
+  pdfauthor={The companion’s authors}}
 \begin{titlepage}
 \null\vfill
-{\Huge\bfseries Attention's mean-field landscape\par}
+{\Huge\bfseries Attention’s mean-field landscape\par}
 \bigskip
 {\Large A computational companion\par}
 \vspace{3em}
-{\large The companion's authors\par}
+{\large The companion’s authors\par}
 \vfill
 {\small
-A companion to \emph{Perceptrons and localization of attention's mean-field landscape}
+A companion to \emph{Perceptrons and localization of attention’s mean-field landscape}
 by Álvarez-López, Geshkovski and Ruiz-Balet, \href{https://arxiv.org/abs/2601.21366}
 {arXiv:2601.21366}. Statements of the paper are restated in our own words; check against the
 paper.\par\medskip
@@ -90,6 +115,9 @@ def without_repeats(outputs: list) -> list:
 
 def printable(cells: list) -> list:
     """The cells of a notebook that can be printed: no sliders, pictures with few colours."""
+    for before, cell in pairwise(cells):
+        if "widget" in cell.metadata.get("tags", []) and before.cell_type == "markdown":
+            before.source = re.sub(r":$", ".", before.source.rstrip()) + SLIDER
     cells = [cell for cell in cells if "widget" not in cell.metadata.get("tags", [])]
     for cell in cells:
         if "outputs" in cell:
@@ -123,7 +151,7 @@ def narrow(ledger: str) -> str:
         lines.append(line)
     text = "\n".join(lines) + "\n"
     wide = re.compile(r"\*\*(Experiment|Computed by|Checked by)\*\*.*?(?=\n\*\*|\n\n)", re.S)
-    text = text.replace("| statement |", COLUMNS + "| statement |", 1)
+    text = text.replace("| statement |", TABLE + "| statement |", 1)
     return wide.sub("", text).replace(
         "One row for each numbered statement of the book.\n",
         "One row for each numbered statement of the book. The site has three more columns: the "
@@ -140,6 +168,9 @@ def copy_source() -> None:
         notebook = nbformat.read(path, as_version=4)
         notebook.cells = quoted_title(printable(notebook.cells))
         notebook.metadata.pop("widgets", None)
+        if path.stem == "index":
+            first = notebook.cells[0]
+            first.source = first.source.replace("\n", "\n" + FRONT, 1)
         nbformat.write(notebook, SOURCE / "book" / path.name)
     ledger = SOURCE / "book" / "ledger.md"
     ledger.write_text(narrow(ledger.read_text(encoding="utf-8")), encoding="utf-8")
@@ -148,7 +179,8 @@ def copy_source() -> None:
     shutil.copy(ROOT / "_toc.yml", SOURCE)
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     config["execute"] = {"execute_notebooks": "off"}
-    config["latex"] = {"latex_documents": {"targetname": f"{NAME}.tex", "title": config["title"]}}
+    title = config["title"].replace("'", "’")
+    config["latex"] = {"latex_documents": {"targetname": f"{NAME}.tex", "title": title}}
     config["sphinx"]["local_extensions"]["printed"] = "tools"
     config["sphinx"]["config"] |= {
         "latex_domain_indices": False,
@@ -158,12 +190,14 @@ def copy_source() -> None:
             "extraclassoptions": "openany,oneside",
             "fncychap": "",
             "fontpkg": FONTS,
-            "fvset": r"\fvset{fontsize=\footnotesize}",
+            "figure_align": "H",  # a figure stays behind the code that draws it
+            "fvset": r"\fvset{fontsize=\fontsize{9}{10.8}\selectfont}",
             "makeindex": "",
             "maketitle": TITLE,
             "preamble": PREAMBLE,
             "printindex": "",
-            "sphinxsetup": "hmargin={2.2cm,2.2cm}, vmargin={2.4cm,2.4cm}",
+            "sphinxsetup": "hmargin={2.2cm,2.2cm}, vmargin={2.4cm,2.4cm}, "
+            r"HeaderFamily=\sffamily\bfseries\raggedright",
         },
     }
     text = yaml.safe_dump(config, allow_unicode=True, sort_keys=False)

@@ -174,11 +174,13 @@ def test_pdf_leaves_sliders_out_and_narrows_the_ledger():
     pdf = tool("build_pdf")
     cells = [
         nbformat.v4.new_code_cell("draw()", metadata={"tags": ["hide-input"]}),
-        nbformat.v4.new_code_cell("slider()", metadata={"tags": ["widget"]}),
+        nbformat.v4.new_markdown_cell("Move $r$:\n"),
+        nbformat.v4.new_code_cell("slider()", metadata={"tags": ["hide-input", "widget"]}),
         nbformat.v4.new_markdown_cell('# What is "generic"?'),
     ]
     kept = pdf.quoted_title(pdf.printable(cells))
-    assert [cell.source for cell in kept] == ["draw()", "# What is “generic”?"]
+    sentence = "Move $r$. *(The slider is on the site.)*"
+    assert [cell.source for cell in kept] == ["draw()", sentence, "# What is “generic”?"]
 
     ledger = (ROOT / "book" / "ledger.md").read_text(encoding="utf-8")
     narrow = pdf.narrow(ledger)

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HTML, PDF = ROOT / "_build" / "html" / "book", ROOT / "_build" / "pdf"
 NAME = "attention-landscape"
 PAGES = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
+SLIDERS = sum('"widget"' in (ROOT / "book" / f"{page}.ipynb").read_text("utf-8") for page in PAGES)
 
 
 def text(suffix: str) -> str:
@@ -106,6 +109,7 @@ def test_printed_lines_are_those_of_the_site(page):
 
 def test_nothing_is_unresolved_or_missing():
     log = text("log").replace("\n", "")
+    assert not re.findall(r"Citation `[^']*' on page \S+ undefined", log)
     assert not re.findall(r"Reference `[^']*' on page \S+ undefined", log)
     assert "Missing character" not in log
     assert not re.search(r"^! ", text("log"), re.M)
@@ -131,3 +135,15 @@ def test_size_and_pages():
     assert 500_000 < file.stat().st_size < 5_000_000
     (pages,) = re.findall(r"Output written on .*?\((\d+)\s+pages", text("log").replace("\n", ""))
     assert int(pages) > 100
+
+
+def test_readers_see_no_question_marks():
+    """The text as a reader gets it: the title, every reference found, every sign known."""
+    assert shutil.which("pdftotext"), "poppler-utils is missing: see tools/install-texlive"
+    command = ["pdftotext", "-layout", str(PDF / f"{NAME}.pdf"), "-"]
+    shown = subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8")
+    assert shown.lstrip().startswith("Attention’s mean-field landscape")
+    assert "??" not in shown and "\ufffd" not in shown
+    assert len(re.findall(r"\(The\s+slider\s+is\s+on\s+the\s+site\.\)", shown)) == SLIDERS
+    about = subprocess.run(["pdfinfo", command[2]], capture_output=True, check=True).stdout
+    assert "Attention’s mean-field landscape" in about.decode("utf-8")
