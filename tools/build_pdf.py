@@ -68,10 +68,17 @@ PREAMBLE = r"""
 % No heading alone at the foot of a page, no stub of code. Pages may end early, so measure exactly:
 % the stretch of \needspace would pull text over to a figure's page.
 \let\needspace\Needspace
-\AddToHook{env/sphinxadmonition/before}{\needspace{9\baselineskip}}
+\makeatletter
+\AddToHook{cmd/section/before}{\needspace{14\baselineskip}}
+\AddToHook{cmd/subsection/before}{\if@nobreak\else\needspace{12\baselineskip}\fi}
+\AddToHook{env/sphinxadmonition/before}{\if@nobreak\else\needspace{9\baselineskip}\fi}
+\makeatother
 \AddToHook{env/DUlineblock/before}{\needspace{9\baselineskip}}
+\AddToHook{env/sphinxVerbatimOutput/begin}{\fvset{fontsize=\footnotesize}} % wide tables
 \renewcommand{\sphinxliteralblockwithoutcaptionneedspace}{4\baselineskip}
 \newcolumntype{T}{L} % columns of text are not justified
+\setlength{\tymin}{32pt} % a short column is as wide as its heading
+\widowpenalty=10000 \clubpenalty=10000
 \setlength{\emergencystretch}{3em}
 \AtBeginDocument{\renewcommand{\setminus}{\smallsetminus}}
 \makeatletter

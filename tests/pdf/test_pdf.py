@@ -116,9 +116,9 @@ def test_nothing_is_unresolved_or_missing():
 
 
 def test_nothing_is_cut_off():
-    """Boxes that are too large by more than what a reader could see (10 points)."""
+    """Boxes that are too large by more than what a reader could see (5 points)."""
     for size in re.findall(r"Overfull \\[hv]box \(([\d.]+)pt", text("log")):
-        assert float(size) < 10
+        assert float(size) < 5
 
 
 def test_sliders_are_left_out_and_figures_are_there():
